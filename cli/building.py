@@ -193,6 +193,7 @@ def decide_command(pipeline: Path, decisions: Path | None) -> None:
     from toolablate.experiments.construction.audit import rows_named
     from toolablate.experiments.construction.building import seen_so_far
     from toolablate.experiments.construction.review import Review, load_decisions, said_of
+    from toolablate.experiments.construction.reviewers import Reviewers
     from toolablate.experiments.construction.workbench import Workbench, content_digest
     from toolablate.reports.numbers import counted
 
@@ -201,7 +202,7 @@ def decide_command(pipeline: Path, decisions: Path | None) -> None:
         reviews = [(each.stage, each) for each in seen_so_far(loaded, bench).reviews if isinstance(each.stage, Review)]
         if decisions is not None:
             came = [(found.contents, stage.reviewed) for stage, found in reviews]
-            found, out_of_date = load_decisions(decisions, came)
+            found, out_of_date = load_decisions(decisions, came, Reviewers(Path(loaded.workbench)).known())
             kept = bench.decide(found)
             click.echo(f"{counted(kept, 'decision')} kept; `toolablate build {pipeline}` goes on with them.", err=True)
             for why, rows in out_of_date.items():

@@ -127,7 +127,8 @@ def passed(
     for item, step in steps.items():
         found = known.get(step.id) or _found(step, bench.calls(step.asked), pipeline, again=again)
         if isinstance(found, Lacking):
-            why = failures.get(step.id, "")
+            # Earlier versions kept it by the step.
+            why = failures.get(_failure_key(step, found.request), failures.get(step.id, ""))
             if not again and why.partition(": ")[0] in _OF_ONE_REQUEST | {REFUSED}:
                 outcomes[item] = Waiting(REFUSED, why.removeprefix(f"{REFUSED}: "))
             else:
@@ -157,6 +158,11 @@ def _step(pipeline: Pipeline, stage: Stage, item: str, content: Content, context
     depends = [stage.name, stage.version, dict(stage.settings()), model, item, content, context]
     asked = digest_json([stage.name, model, item])
     return Step(digest_json(depends), asked, stage, item, content, context)
+
+
+def _failure_key(step: Step, request: ModelRequest) -> str:
+    """A failure is of a request, as a reply is: where only a licence changes it is not made again."""
+    return digest_json([step.asked, request.identity()])
 
 
 async def _taken(step: Step, paid: Iterable[JudgeCall], ask: Ask, pipeline: Pipeline) -> Outcome:
@@ -394,24 +400,25 @@ def _keep(bench: Workbench, found: Passed) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Log:
-    """How an asking went, by the ids of steps: those that were begun, those that had any reply, why others failed."""
+    """How an asking went, by the ids of steps: those that were begun, those that had any reply, why others failed with
+    the key of that failure."""
 
     begun: set[str] = field(default_factory=set)
     replied: set[str] = field(default_factory=set)
-    failed: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, tuple[str, str]] = field(default_factory=dict)
 
 
 def _keep_own_refusals(bench: Workbench, tried: Passed, asking: _Log) -> None:
     """A plain refusal is of one item where the model replied to another of the stage: in this asking; or ever, where
     nothing else was asked. An endpoint that was given up, or replied to none, refuses all."""
-    refused = {step: why for step, why in asking.failed.items() if why.partition(": ")[0] in _OF_ONE_OR_ALL}
+    refused = {step: each for step, each in asking.failed.items() if each[1].partition(": ")[0] in _OF_ONE_OR_ALL}
     if not refused or len(asking.begun) < len(tried.lacking):
         return
     paid = bench.paid() if len(asking.begun) == 1 else {}
-    for step, why in refused.items():
+    for step, (key, why) in refused.items():
         before = any(each.asked in paid for each in tried.steps.values() if each.id != step)
         if asking.replied - {step} or before:
-            bench.keep_failure(step, f"{REFUSED}: {why}")
+            bench.keep_failure(key, f"{REFUSED}: {why}")
 
 
 def _keep_failures(bench: Workbench, tried: Passed, done: PairWork, asking: _Log) -> None:
@@ -421,7 +428,7 @@ def _keep_failures(bench: Workbench, tried: Passed, done: PairWork, asking: _Log
     for why in (_why(each.code, each.message) for work in done.judges for each in work.ungraded[:1]):
         for lacking in tried.lacking:
             if lacking.step.id not in made and lacking.step.id not in asking.failed:
-                bench.keep_failure(lacking.step.id, why)
+                bench.keep_failure(_failure_key(lacking.step, lacking.request), why)
 
 
 def _ask(
@@ -478,8 +485,11 @@ class _Asking:
         question = Question(id=step.item, prompt=step.item, as_is=True, target=ReferenceTarget(answer="-"))
         chat = self.source.session(question, Condition(name=f"build {step.stage.name}"), lacking.before)
         calls = JudgeCalls(_WholeChat(chat), model, self.retry, seed=step.id)
+        last = lacking.request
 
         async def ask(request: ModelRequest) -> JudgeCall:
+            nonlocal last
+            last = request
             call, seconds = await calls.timed(request)
             self.bench.keep_call(step.asked, call, seconds)
             self.log.replied.add(step.id)
@@ -492,8 +502,9 @@ class _Asking:
         except StaysUnreadError as error:
             return error.fault, True
         except ToolablateError as error:
-            why = self.log.failed[step.id] = _why(error.code, error.message)
-            self.bench.keep_failure(step.id, why)
+            key, why = _failure_key(step, last), _why(error.code, error.message)
+            self.log.failed[step.id] = key, why
+            self.bench.keep_failure(key, why)
             if error.code in _OF_ONE_REQUEST:
                 return REFUSED, True
             raise

@@ -12,7 +12,7 @@ from toolablate.experiments.construction.audit import audit_in
 from toolablate.experiments.construction.book_worlds import book_worlds
 from toolablate.experiments.construction.duplicates import Deduplicate, Distinct
 from toolablate.experiments.construction.languages import told_language
-from toolablate.experiments.construction.pipeline import Pipeline, is_published
+from toolablate.experiments.construction.pipeline import Pipeline, is_published, require_own_set
 from toolablate.experiments.construction.prompts import prompts_of
 from toolablate.experiments.construction.question_checks import (
     MOST_OPTIONS,
@@ -100,10 +100,19 @@ def require(pipeline: Pipeline) -> dict[str, Content]:
     audit_in(pipeline, {}, {})
     folder = Path(pipeline.output)
     require_own_folder(folder, is_published, "output")
+    require_own_set(pipeline, _canary_of(Path(pipeline.workbench)))
     above = next(each for each in folder.resolve().parents if each.exists())
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
         raise InputError(f"output: cannot write {folder}", hint="name another folder", code="unwritable")
     return items
+
+
+def _canary_of(workbench: Path) -> str:
+    """ "" of one that is not there, or of which nothing was published."""
+    if not workbench.exists():
+        return ""
+    with Workbench(workbench, write=False) as bench:
+        return bench.canary()
 
 
 def reviewed(pipeline: Pipeline) -> Reviewed:

@@ -31,6 +31,29 @@ def is_published(file: Path) -> bool:
     return file.name in PUBLISHED and file.is_file() and not file.is_symlink()
 
 
+def require_own_set(pipeline: "Pipeline", canary: str) -> None:
+    """Raises InputError where `output` has a set that is not known to be of this pipeline: the card has not this
+    `canary`, which is of its workbench ("" of one that has published nothing), or the set is of the other kind."""
+    folder = Path(pipeline.output)
+    there = {each.name for each in folder.iterdir() if is_published(each)} if folder.is_dir() else set()
+    other = "questions.jsonl" if pipeline.kind == "statements" else "statements.jsonl"
+    if not there or (other not in there and canary and canary in _card_in(folder)):
+        return
+    file = pipeline.file or Path("pipeline.toml")
+    raise InputError(
+        f"output: {folder} has what another pipeline or workbench published, and would be replaced",
+        hint=f'write `output = "{folder.name}_{file.stem}"` into {file.name}, or delete {folder} if nobody needs it',
+        code="unwritable",
+    )
+
+
+def _card_in(folder: Path) -> str:
+    try:
+        return (folder / "card.md").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
 PromptName = Literal[
     "read",
     "assess",

@@ -17,7 +17,7 @@ from toolablate.experiments.construction.funnel import Funnel, agreement_told, r
 from toolablate.experiments.construction.kinds import load_items
 from toolablate.experiments.construction.known_names import KnownNames, address_of, address_parts
 from toolablate.experiments.construction.languages import told_language
-from toolablate.experiments.construction.pipeline import Pipeline, is_published
+from toolablate.experiments.construction.pipeline import Pipeline, is_published, require_own_set
 from toolablate.experiments.construction.question_checks import letter_of, lpfqa_texts, numbered
 from toolablate.experiments.construction.review import Review, by_item, said_of
 from toolablate.experiments.construction.stages import ID_DIGITS, Content, Dropped, Role
@@ -125,7 +125,8 @@ def publish(
 ) -> Published:
     """Makes the pipeline's `output` anew, in one step, of a whole build: `card.md`, and of questions `questions.jsonl`
     and `lpfqa.jsonl`, of statements `statements.jsonl`, and the corpora of worlds. The `canary` is in each row and in
-    the card. `tell` hears of what takes long. Raises InputError where that cannot be written."""
+    the card. `tell` hears of what takes long. Raises InputError where that cannot be written, or another pipeline's set
+    is there."""
     contents = _as_published(pipeline, built.published or {})
     made, told = (
         _of_questions(pipeline, contents, canary, _mended(built))
@@ -135,6 +136,8 @@ def publish(
     made["card.md"] = card_of(pipeline, contents, funnel, canary, made)
     # New rows beside an old card would be neither set.
     with new_folder(Path(pipeline.output), is_published, "output") as folder:
+        # Another build may have come first.
+        require_own_set(pipeline, canary)
         for name, text in made.items():
             (folder / name).write_text(text, encoding="utf-8")
     return Published(Path(pipeline.output), (*licences_told(pipeline, contents), *(told if contents else ())))

@@ -22,6 +22,7 @@ from toolablate.benchmarks.judging.answers import Ask
 from toolablate.benchmarks.rows.row_errors import LineError, at
 from toolablate.benchmarks.rows.sources import rows_of
 from toolablate.experiments.construction.json_replies import CONTROL
+from toolablate.experiments.construction.reviewers import Reviewer, alias_fault
 from toolablate.experiments.construction.stages import Content, Dropped, Kept, Outcome, Waiting
 from toolablate.experiments.construction.workbench import Decision, as_seen, content_digest, person_key
 from toolablate.traces.records import digest_json, digest_text
@@ -180,19 +181,23 @@ class NoItemError(LineError):
 
 
 def load_decisions(
-    path: Path, reviews: Sequence[tuple[Mapping[str, Content], Reviewed]]
+    path: Path, reviews: Sequence[tuple[Mapping[str, Content], Reviewed]], known: Mapping[str, Reviewer]
 ) -> tuple[list[Decision], dict[str, list[int]]]:
     """One decision in a row, and under each reason the numbers of the rows that are out of date: their item is another
     by now, or none. `reviews` are what the items that came to each review are now, by item, the last review at the end.
+    `known` are the people who entered on the pages, by alias.
 
     Raises InputError that names the row: an unknown key, a mend that leaves a fault or changes nothing, a rejection
-    without a reason."""
+    without a reason, a person by name."""
     found = []
     out_of_date: defaultdict[str, list[int]] = defaultdict(list)
     of_ids = [(sorted(contents), contents, reviewed) for contents, reviewed in reviews]
     for place, row in rows_of(path):
         try:
-            found.append(decision_of(*_review_of(row, of_ids)))
+            decision = decision_of(*_review_of(row, of_ids))
+            if fault := alias_fault(decision.reviewer, known):
+                raise LineError(f"reviewer: {fault}")
+            found.append(decision)
         except (ChangedError, NoItemError) as error:
             why = str(error) if isinstance(error, ChangedError) else "item: is none, or no longer one, to be reviewed"
             out_of_date[why].append(place.number)
@@ -310,11 +315,11 @@ def _called(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Of `items` on which two or more of the first people decided, each by their last word before the item was settled;
-    who decides between them does not count. `same_verdict` is the share of items with one verdict (accept, mend or
-    reject, whatever the mend). `beyond_chance` is the `statistic`: Cohen's kappa where all items are by the same two of
-    `people`, else Krippendorff's alpha, with its 95 % interval over items (None where it is undefined).
-    `median_seconds` an item are of all decisions (None where nobody measured)."""
+    """Of `items` on which two or more of the first people decided, each by their word as it stood when the last of
+    these had spoken; who decides between them does not count. `same_verdict` is the share of items with one verdict
+    (accept, mend or reject, whatever the mend). `beyond_chance` is the `statistic`: Cohen's kappa where all items are
+    by the same two of `people`, else Krippendorff's alpha, with its 95 % interval over items (None where it is
+    undefined). `median_seconds` an item are of all decisions (None where nobody measured)."""
 
     items: int
     people: int
@@ -381,15 +386,14 @@ def _applying(said: Sequence[Decision], reviewers: int) -> list[Decision]:
 
 
 def own_words(decisions: Iterable[Decision], seen: Mapping[str, str], reviewers: int) -> dict[str, list[Decision]]:
-    """By item, the first people's last words from before it was settled: later ones may follow what others said."""
+    """By item, the first people's words as they stood when the last of these had spoken: a later one may follow what
+    others said, or what became of the item."""
     found: dict[str, dict[str, Decision]] = {}
-    settled: set[str] = set()
     for each in decisions:
-        if each.seen == seen.get(each.item) and each.item not in settled:
+        if each.seen == seen.get(each.item):
             said = found.setdefault(each.item, {})
-            said[each.by[-1]] = each
-            if not waits_for(_applying([*said.values()], reviewers), reviewers):
-                settled.add(each.item)
+            if len(_first([*said.values()], reviewers)) < reviewers:
+                said[each.by[-1]] = each
     return {item: _first([*said.values()], reviewers) for item, said in found.items()}
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import StringConstraints, ValidationError
 
+from toolablate.experiments.construction.known_names import NamesAndTexts, names_of
 from toolablate.experiments.construction.personal_data import personal_data_in
 from toolablate.experiments.construction.workbench import Alias, Decision, as_seen, person_key
 from toolablate.experiments.record_file import RecordFile
@@ -80,23 +81,31 @@ class Reviewers:
         decided: Collection[str] = (),
     ) -> Reviewer:
         """A new one; without an alias R1, R2 and so on, and none of those that have `decided`, be it from a file.
-        Raises InputError for an alias or a name that somebody has, and for what is none; StoreError where it cannot be
-        kept."""
+        Raises InputError for an alias or a name that somebody has, an alias that has a name, and for what is none;
+        StoreError where it cannot be kept."""
         if not (alias.strip() or name.strip()):
             raise InputError("Say an alias, a name or both.", code="reviewer")
         with self._held() as file:
             known = file.found
-            given = as_seen(clean_text(alias)) or _free({*known, *map(person_key, decided)})
+            taken = {person_key(each): each for each in decided}
+            given = as_seen(clean_text(alias)) or _free({*known, *taken})
             _require_no_names(given, name, field, degree)
             if person_key(given) in known:
                 raise InputError(
                     f"Somebody has the alias {given} already.", hint="Choose it above if it is you.", code="reviewer"
                 )
             # One person with two aliases would be two people per item.
-            if same := next((each for each in known.values() if _called(each) == person_key(name or alias)), None):
+            same = next((each for each in known.values() if _called(each) == person_key(name or alias)), None)
+            if same := same or _named(given, known):
                 raise InputError(
                     f"{same.name or same.alias} is {same.alias}: choose {same.alias} if this is you,"
                     " or add something that tells you apart.",
+                    code="reviewer",
+                )
+            if told := next((each for key, each in taken.items() if key not in known and has_name(each, name)), ""):
+                raise InputError(
+                    f"Decisions from a file are by {told}: enter this as alias, without a name, if it is you,"
+                    " or add something to the name that tells you apart.",
                     code="reviewer",
                 )
             try:
@@ -131,13 +140,38 @@ def _reviewer(line: bytes) -> Reviewer | None:
 
 
 def _require_no_names(alias: str, name: str, field: str, degree: str) -> None:
-    """In what is published of a person. A first name alone may be an alias."""
-    words = person_key(name).split()
-    if len(words) > 1 and set(words) <= set(person_key(alias).split()):
+    """In what is published of a person."""
+    if has_name(alias, name):
         raise InputError("The alias is published, and this is your name: choose another, or none.", code="reviewer")
     for each in (alias, field, degree):
         if found := personal_data_in(each):
             raise InputError(f"Leave out {found[0]!r}: alias, field and degree are published.", code="reviewer")
+
+
+def has_name(alias: str, name: str) -> bool:
+    """Whether it is the name, or has it: in another order, with an initial, as a handle or with other letters. One part
+    of a longer name, such as a first name, is none."""
+    words = name.title().split()
+    if not words or person_key(alias) == person_key(name):
+        return bool(words)
+    whole = " ".join(words)
+    known = names_of(NamesAndTexts((whole, " ".join(reversed(words))), "", (), ""))
+    found = known.left_in(as_seen(alias).replace("_", " "))
+    return len(found) > 1 or any(" " in each or person_key(each) == person_key(whole) for each in found)
+
+
+def _named(alias: str, known: Mapping[str, Reviewer]) -> Reviewer | None:
+    return next((each for each in known.values() if has_name(alias, each.name)), None)
+
+
+def alias_fault(alias: str, known: Mapping[str, Reviewer]) -> str:
+    """Why a decision from a file cannot be by this alias, since that is published; "" where it can."""
+    if person_key(alias) in known:
+        return ""
+    if same := _named(alias, known):
+        return f"{alias} is {same.alias}: write {same.alias}"
+    found = personal_data_in(alias)
+    return f"leave out {found[0]!r}: the alias is published" if found else ""
 
 
 def _key(each: Reviewer) -> str:

@@ -31,7 +31,7 @@ from toolablate.traces.records import JudgeCall, Record, digest_json
 from toolablate.traces.store import DriverLock
 
 # Append-only: what was paid for or decided stays, also where a changed pipeline no longer asks for it. `failure` alone
-# is of the last try: why a step's model could not be asked.
+# is of the last try: why a request could not be made.
 SCHEMA = FileSchema(
     WORKBENCH_ID,
     2,
@@ -260,12 +260,12 @@ class Workbench:
     def step_count(self, stage: str) -> int:
         return int(self._run("SELECT count(*) FROM step WHERE stage = ?", stage)[0][0])
 
-    def keep_failure(self, step: str, why: str) -> None:
-        """Why the step's model could not be asked, the last time that it was tried."""
-        self._run("INSERT OR REPLACE INTO failure VALUES (?, ?, ?)", step, why, time.time())
+    def keep_failure(self, key: str, why: str) -> None:
+        """Why the request of this key could not be made, the last time that it was tried."""
+        self._run("INSERT OR REPLACE INTO failure VALUES (?, ?, ?)", key, why, time.time())
 
     def failures(self) -> dict[str, str]:
-        """By the id of the step; also of steps that were made later."""
+        """By the key of the request; also of requests that were made later."""
         return dict(self._run("SELECT step, why FROM failure"))
 
     def canary(self) -> str:

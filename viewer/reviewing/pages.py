@@ -149,8 +149,9 @@ def overview(request: Request) -> Response:
         person=person,
         now=now,
         left=left,
-        # A figure that changes with each item would say whether the last one was decided as the other person did.
-        blind=any(left.values()),
+        # A figure that changes with each word would say what the other person said of the item: also to somebody for
+        # whom none waits, and who may go back to what they said.
+        blind=bool(now.waiting),
         own=own[::-1][:100],
         done=len(own),
         waiting=Counter(now.waiting.values()),

@@ -17,8 +17,11 @@ from tests.servers.chat_server import ChatServer
 from toolablate.benchmarks.lpfqa.published import load_lpfqa
 from toolablate.benchmarks.questions import load_questions
 from toolablate.cli import group
+from toolablate.experiments.construction.building import seen_so_far
+from toolablate.experiments.construction.funnel import funnel_of
 from toolablate.experiments.construction.pipeline import load_pipeline
-from toolablate.experiments.construction.publishing import licences_told, question_of
+from toolablate.experiments.construction.publishing import licences_told, publish, question_of
+from toolablate.experiments.construction.workbench import Workbench
 from toolablate.tools import CorpusPages, CorpusSearch, SearchQuery, open_corpus
 from toolablate.traces.errors import InputError
 
@@ -78,6 +81,34 @@ def test_files_that_a_build_no_longer_makes_are_gone(chat_server: ChatServer, tm
     assert (tmp_path / "published/threads.jsonl").exists()
     run(pipeline_of(tmp_path, chat_server, PAIRS[:2], ALONE))
     assert {each.name for each in (tmp_path / "published").iterdir()} == {"questions.jsonl", "lpfqa.jsonl", "card.md"}
+
+
+def test_the_set_of_another_pipeline_or_workbench_is_not_replaced(chat_server: ChatServer, tmp_path: Path) -> None:
+    Writer(chat_server)
+    path = pipeline_of(tmp_path, chat_server, PAIRS[:2], ALONE)
+    run(path)
+    there, requests = killed_publishing.files_in(tmp_path / "published"), len(chat_server.requests)
+    (tmp_path / "statements.jsonl").write_text(json.dumps({"text": "Coal:\nIt burns.", "discipline": "Mining"}))
+    text = path.read_text(encoding="utf-8")
+    twins = text.replace('"pairs.jsonl"', '"statements.jsonl"\nkind = "statements"')
+    same_workbench = 'workbench = "runs/questions.sqlite"\n'
+    for name, written in (("second", text), ("twins", twins), ("twins", f"{same_workbench}{twins}")):
+        (tmp_path / f"{name}.toml").write_text(written, encoding="utf-8")
+        refused = run(tmp_path / f"{name}.toml", code=1).exception
+        assert isinstance(refused, InputError)
+        assert "published has what another pipeline or workbench published, and would be replaced" in refused.message
+        assert refused.hint is not None
+        assert f'write `output = "published_{name}"` into {name}.toml, or delete' in refused.hint
+    assert len(chat_server.requests) == requests
+    # Another build that came first is seen before its set is replaced.
+    pipeline = load_pipeline(path)
+    with Workbench(Path(pipeline.workbench), write=False) as bench:
+        built = seen_so_far(pipeline, bench)
+        with pytest.raises(InputError, match="has what another pipeline"):
+            publish(pipeline, built, funnel_of(pipeline, built, bench), "another canary")
+    assert killed_publishing.files_in(tmp_path / "published") == there
+    (tmp_path / "published/card.md").unlink()
+    assert isinstance(run(path, code=1).exception, InputError), "questions.jsonl may be anybody's"
 
 
 @pytest.mark.deep

@@ -271,7 +271,7 @@ def test_recorded_empty_replies_are_replayed(chat_server: ChatServer, tmp_path: 
     assert funnel(path)["review"]["kept"] == 1
     asked = len(chat_server.requests)
     text = path.read_text(encoding="utf-8").replace('"record"', '"replay"')
-    path.write_text(f'workbench = "another.sqlite"\n{text}', encoding="utf-8")
+    path.write_text(f'workbench = "another.sqlite"\noutput = "again"\n{text}', encoding="utf-8")
     assert funnel(path)["filter"]["requests"] == 3
     assert len(chat_server.requests) == asked
 
@@ -301,6 +301,10 @@ def test_an_item_whose_request_is_refused_waits_and_the_others_are_published(
     assert words in line
     asked = len(chat_server.requests)
     assert "--again` asks anew for 1 item with request refused" in run(path).stdout
+    assert len(chat_server.requests) == asked
+    # What no model is asked with makes it no other request.
+    pipeline_of(tmp_path, chat_server, [{**pair, "licence": "CC0"} for pair in PAIRS[:2]], ALONE)
+    assert funnel(path)["filter"]["waiting"] == {"request refused": 1}
     assert len(chat_server.requests) == asked
     run(path, "--again")
     assert len(chat_server.requests) == asked + 1

@@ -18,6 +18,7 @@ from toolablate.experiments.construction.review import (
     sides_of,
     still_kept,
 )
+from toolablate.experiments.construction.reviewers import Reviewers
 from toolablate.experiments.construction.workbench import Decision, Workbench, content_digest
 from toolablate.traces.errors import InputError
 
@@ -168,6 +169,24 @@ def test_a_decision_that_cannot_be_kept_is_named(
     path, items = waiting
     assert told in decided(path, {"item": items[0]["item"], "reviewer": "ann", **row}, code=1)
     assert funnel(path)["review"]["waiting"] == {"review": 4}
+
+
+@pytest.mark.parametrize(
+    ("reviewer", "told"),
+    [
+        ("Bob Carter", "reviewer: Bob Carter is R1: write R1"),
+        ("bob.carter", "reviewer: bob.carter is R1: write R1"),
+        ("ann@corp.example", "reviewer: leave out 'ann@corp.example': the alias is published"),
+    ],
+)
+def test_a_decision_is_by_an_alias_and_not_by_the_name_of_a_person_who_has_one(
+    reviewer: str, told: str, waiting: tuple[Path, list[dict[str, Any]]]
+) -> None:
+    path, items = waiting
+    Reviewers(path.parent / "runs" / "questions.sqlite").enter("", "Bob Carter", "")
+    row = {"item": items[0]["item"], "verdict": "accept"}
+    assert told in decided(path, {**row, "reviewer": reviewer}, code=1)
+    assert "2 decisions kept" in decided(path, *({**row, "reviewer": who} for who in ("r1", "bob")))
 
 
 def test_rows_that_are_out_of_date_cost_no_other_decision(waiting: tuple[Path, list[dict[str, Any]]]) -> None:
@@ -483,13 +502,14 @@ def test_agreement_of_more_than_two_people_is_krippendorffs_alpha() -> None:
 
 
 def test_agreement_is_of_what_people_said_before_they_could_see_the_others_words() -> None:
-    """One who changes sides before a third decided does so unseen; afterwards they may have read what was said."""
+    """Once all have spoken, the page says what waits, and so whether somebody who changes sides differs still."""
     differing = [each for n in range(9) for each in said_by(f"i{n}", ann="accept", bob="reject")]
     changed = [each for n in range(9) for each in said_by(f"i{n}", bob="accept")]
     third = [each for n in range(9) for each in said_by(f"i{n}", cleo="accept")]
-    assert agreed([*differing, *changed, *third]).same_verdict == 1
+    assert agreed([*differing, *changed, *third]).same_verdict == 0
     assert agreed([*differing, *third, *changed]).same_verdict == 0
-    # Two who agreed are settled, too.
+    # Who changes sides before the other spoke has seen nothing.
+    assert agreed([*said_by("i", ann="reject"), *said_by("i", ann="accept"), *said_by("i", bob="accept")]).same_verdict
     alike = said_by("i", ann="accept", bob="accept")
     assert agreed([*alike, *said_by("i", bob="reject")]).same_verdict == 1
 

@@ -47,10 +47,10 @@ def test_two_who_come_at_once_have_aliases_of_their_own(reviewers: Reviewers, mo
 
 
 def test_a_damaged_line_is_named_and_keeps_nobody_from_entering(reviewers: Reviewers) -> None:
-    reviewers.enter("ann", "Ann", "")
+    reviewers.enter("ann", "Ann Lee", "")
     with reviewers.path.open("ab") as file:
         file.write(b"{damaged\n")
-    reviewers.enter("bob", "Bob", "")
+    reviewers.enter("bob", "Bob Roe", "")
     assert list(reviewers.known()) == ["ann", "bob"]
     assert reviewers.damaged().startswith(f"Line 2 of {reviewers.path} cannot be read")
 
@@ -63,10 +63,10 @@ def test_a_name_with_an_odd_end_of_line_is_kept(odd: str, reviewers: Reviewers) 
 
 
 def test_a_line_that_a_kill_left_unfinished_costs_no_other_reviewer(reviewers: Reviewers) -> None:
-    reviewers.enter("ann", "Ann", "")
+    reviewers.enter("ann", "Ann Lee", "")
     with reviewers.path.open("ab") as file:
         file.write(b'{"alias": "bo')
-    reviewers.enter("cleo", "Cleo", "")
+    reviewers.enter("cleo", "Cleo Fox", "")
     assert list(reviewers.known()) == ["ann", "cleo"]
     assert reviewers.path.stat().st_mode & 0o777 == 0o600
 
@@ -94,8 +94,20 @@ def test_one_name_has_one_alias(first: tuple[str, str], again: tuple[str, str], 
     ("alias", "name", "field", "told"),
     [
         ("Anne Gray", "Anne Gray", "", "this is your name"),
-        ("gray, anne", "Anne Gray", "", ""),
+        ("gray, anne", "Anne Gray", "", "this is your name"),
+        ("Dr. Anne of Gray", "Anne Gray", "", "this is your name"),
+        ("anne.gray", "Anne Gray", "", "this is your name"),
+        ("annegray", "anne gray", "", "this is your name"),
+        ("Gray_Anne", "anne gray", "", "this is your name"),
+        ("A. Gray", "Anne Gray", "", "this is your name"),
+        ("gray a", "Anne Gray", "", "this is your name"),
+        ("anna.berg", "Anna van der Berg", "", "this is your name"),
+        ("hans mueller", "Hans Müller", "", "this is your name"),
+        ("王小明", "王小明", "", "this is your name"),
+        ("王小明2", "王小明", "", "this is your name"),
+        ("Li", "li", "", "this is your name"),
         ("anne", "Anne Gray", "", ""),
+        ("grayling and anneal", "Anne Gray", "", ""),
         ("bob@corp.example", "Anne Gray", "", "Leave out 'bob@corp.example'"),
         ("R9", "Anne Gray", "Chemistry, ann@corp.example", "Leave out 'ann@corp.example'"),
     ],
@@ -109,6 +121,13 @@ def test_what_is_published_of_a_person_has_neither_name_nor_address(
         assert not reviewers.known()
     else:
         assert reviewers.enter(alias, name, field).alias == alias
+
+
+def test_a_name_that_has_decided_from_a_file_is_no_new_person(reviewers: Reviewers) -> None:
+    with pytest.raises(InputError, match="Decisions from a file are by bobcarter: enter this"):
+        reviewers.enter("", "Bob Carter", "", decided=["bobcarter"])
+    assert reviewers.enter("bobcarter", "", "", decided=["bobcarter"]).alias == "bobcarter"
+    assert reviewers.enter("", "Bob Carter of Delft", "", decided=["ann"]).alias == "R1"
 
 
 SPELLINGS = ["Zoé", "Zoe\u0301", "zoé\u200b", " ZOÉ ", "Ｚoé", "Zo\x00é", "Zo\u00adé"]
