@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from toolablate.benchmarks.rows.row_errors import LineError, at
 from toolablate.benchmarks.rows.sources import typed_rows
 from toolablate.experiments.construction.stages import Content, FullText
 from toolablate.experiments.construction.statement_stages import named_and_said
@@ -49,7 +50,7 @@ def book_worlds(pages: str | Path, contents: Mapping[str, Content]) -> BookWorld
     lines end where those of the book would: one long line among short ones would give it away.
 
     Raises InputError that names the file, the row, the key."""
-    rows = [row for _, row in typed_rows(pages, PageRow, ALLOWED)]
+    rows = _rows_of(pages)
     book = _PAGE_END.join(row.text.replace(_PAGE_END, " ") for row in rows)
     spans = _spans(book, {item: named_and_said(each["text"])[1] for item, each in contents.items()})
     falsified, done = [], 0
@@ -74,6 +75,20 @@ def book_worlds(pages: str | Path, contents: Mapping[str, Content]) -> BookWorld
         true.append({**about, "text": row.text})
         false.append({**about, "text": text, **changed})
     return BookWorlds(tuple(true), tuple(false), frozenset(item for _, _, item in spans))
+
+
+def _rows_of(pages: str | Path) -> list[PageRow]:
+    from toolablate.tools.corpus.documents import url_key
+
+    rows, known = list[PageRow](), set[str]()
+    for place, row in typed_rows(pages, PageRow, ALLOWED):
+        if row.url and url_key(row.url) in known:
+            raise at(
+                place, LineError("url: is that of an earlier page", "Give each page an address of its own, or none.")
+            )
+        known.add(url_key(row.url))
+        rows.append(row)
+    return rows
 
 
 def _spans(book: str, said: Mapping[str, str]) -> list[tuple[int, int, str]]:

@@ -1,6 +1,6 @@
 """Thread worlds: the threads that questions are made of as a corpus, and the same with a wrong reply as each answer."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +10,8 @@ from toolablate.experiments.construction.stages import Content, explained
 
 @dataclass(frozen=True, slots=True)
 class ThreadWorlds:
-    """A document for each item: its thread with its answer, and with its first false reply in the place of that. Of
-    `found` threads both have the further false replies and no others, which may say the right answer, so that they
+    """A document for each address: the thread of an item with its answer, and with its first false reply in the place
+    of that. Of `found` items both have the further false replies and no others, which may say the right answer, so that they
     differ in the answer alone, and the false one is marked as falsified. Other threads are the same in both, and whole:
     those without a wrong reply, and those of `left`, which would hold the right answer beside the false one."""
 
@@ -40,7 +40,20 @@ def thread_worlds(contents: Mapping[str, Content], mended: Collection[str]) -> T
         true.append({**about, "text": _thread(content["question"], answer, replies)})
         mark = {"falsified": True} if wrong else {}
         false.append({**about, "text": _thread(content["question"], wrong[0] if wrong else answer, replies), **mark})
-    return ThreadWorlds(tuple(true), tuple(false), frozenset(found), frozenset(left))
+    return ThreadWorlds(_by_address(true), _by_address(false), frozenset(found), frozenset(left))
+
+
+def _by_address(documents: Iterable[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
+    """What two items have of one thread is one document: a search takes an address once."""
+    from toolablate.tools.corpus.documents import url_key
+
+    found: dict[str, dict[str, Any]] = {}
+    for each in documents:
+        first = found.setdefault(url_key(each["url"]), each)
+        if first is not each:
+            first["text"] += f"\n\n{each['text']}"
+            first |= {"falsified": True} if "falsified" in each else {}
+    return tuple(found.values())
 
 
 def false_replies(content: Content) -> list[str]:

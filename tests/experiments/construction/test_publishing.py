@@ -62,6 +62,7 @@ def test_a_folder_with_other_files_is_refused_before_anything_is_asked(chat_serv
         ("questions", 'pages = "book.jsonl"', "worlds.pages: a book's, of statements; questions have worlds.threads"),
         ("statements", "threads = true", "worlds.threads: those of questions; statements have worlds.pages"),
         ("statements", 'pages = "none.jsonl"', "none.jsonl"),
+        ("statements", 'pages = "book.jsonl"', "book.jsonl:2: url: is that of an earlier page"),
     ],
 )
 def test_corpora_that_cannot_be_published_are_refused_first(
@@ -69,10 +70,26 @@ def test_corpora_that_cannot_be_published_are_refused_first(
 ) -> None:
     rows = PAIRS[:1] if kind == "questions" else [{"text": "Coal:\nIt burns.", "discipline": "Mining"}]
     path = pipeline_of(tmp_path, chat_server, rows, f'kind = "{kind}"\n[worlds]\n{world}\n')
+    pages = [{"text": f"Page {number}.", "url": f"https://x.example/b.pdf#page={number}"} for number in (1, 2)]
+    (tmp_path / "book.jsonl").write_text("\n".join(map(json.dumps, pages)), encoding="utf-8")
     refused = CliRunner().invoke(group, ["build", str(path)]).exception
     assert isinstance(refused, InputError)
     assert told in refused.message
     assert chat_server.requests == []
+
+
+def test_two_questions_of_one_thread_are_one_document_that_a_search_takes(
+    chat_server: ChatServer, tmp_path: Path
+) -> None:
+    Writer(chat_server)
+    pairs = [{**PAIRS[0], "replies": []}, {**PAIRS[1], "url": f"{PAIRS[0]['url']}/#answer"}, PAIRS[2]]
+    run(pipeline_of(tmp_path, chat_server, pairs, f"{ALONE}[worlds]\nthreads = true\n"))
+    for name, marked in (("threads", [None, None]), ("falsified_threads", [True, True])):
+        path = tmp_path / "published" / f"{name}.jsonl"
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        assert [row.get("falsified") for row in rows] == marked
+        assert all(pair["question"] in rows[0]["text"] for pair in pairs[:2])
+        open_corpus(path, cache=tmp_path / "cache")
 
 
 def test_files_that_a_build_no_longer_makes_are_gone(chat_server: ChatServer, tmp_path: Path) -> None:
