@@ -11,9 +11,10 @@ from toolablate.experiments.construction.stages import Content, explained
 @dataclass(frozen=True, slots=True)
 class ThreadWorlds:
     """A document for each address: the thread of an item with its answer, and with its first false reply in the place
-    of that. Of `found` items both have the further false replies and no others, which may say the right answer, so that they
-    differ in the answer alone, and the false one is marked as falsified. Other threads are the same in both, and whole:
-    those without a wrong reply, and those of `left`, which would hold the right answer beside the false one."""
+    of that. Of `found` items both have the further false replies and no others, which may say the right answer, so
+    that they differ in the answer alone, and the false one is marked as falsified. Other threads are the same in both,
+    and whole: those without a wrong reply, and those of `left`, which would hold the right answer beside the false
+    one."""
 
     true: tuple[dict[str, Any], ...]
     false: tuple[dict[str, Any], ...]
