@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from toolablate.benchmarks.rows.row_errors import LineError, at
 from toolablate.benchmarks.rows.sources import typed_rows
 from toolablate.experiments.construction.stages import Content, FullText
 from toolablate.experiments.construction.statement_stages import named_and_said
@@ -28,8 +29,6 @@ class PageRow(BaseModel):
 
 
 _PAGE_END = "\f"
-_NOTHING_LEFT = "[...]"
-"""On a page that was a statement's second half alone: a document has a text."""
 _TEXT = "a text in quotes"
 ALLOWED = {"text": "a text in quotes that is not blank", "title": _TEXT, "url": _TEXT, "licence": _TEXT}
 
@@ -37,7 +36,8 @@ ALLOWED = {"text": "a text in quotes that is not blank", "title": _TEXT, "url": 
 @dataclass(frozen=True, slots=True)
 class BookWorlds:
     """Documents of the book as it is, and with each statement that stands there (in `found` items) in its incorrect
-    form, where pages are marked as falsified; both have the same addresses and titles."""
+    form, where pages are marked as falsified; both have the same addresses and titles. Of a page that is all of a
+    statement's second half nothing would be left: in both it is a part of the document before."""
 
     true: tuple[dict[str, Any], ...]
     false: tuple[dict[str, Any], ...]
@@ -46,37 +46,49 @@ class BookWorlds:
 
 def book_worlds(pages: str | Path, contents: Mapping[str, Content]) -> BookWorlds:
     """A statement stands in the book where its text without the name does, whatever the blanks and ends of lines and
-    pages. Its twin is on the page where it begins, and its lines end where those of the book would: one long line among
-    short ones would give it away.
+    pages, its first letter's case, and with or without its final stop. Its twin is on the page where it begins, and its
+    lines end where those of the book would: one long line among short ones would give it away.
 
     Raises InputError that names the file, the row, the key."""
-    rows = [row for _, row in typed_rows(pages, PageRow, ALLOWED)]
+    rows = _rows_of(pages)
     book = _PAGE_END.join(row.text.replace(_PAGE_END, " ") for row in rows)
     spans = _spans(book, {item: named_and_said(each["text"])[1] for item, each in contents.items()})
     falsified, done = [], 0
     for start, end, item in spans:
-        twin = _set_as(book, start, end, named_and_said(contents[item]["false"]["text"])[1].replace(_PAGE_END, " "))
+        twin = named_and_said(contents[item]["false"]["text"])[1].replace(_PAGE_END, " ")
+        twin = _set_as(book, start, end, _as_there(book[start:end], named_and_said(contents[item]["text"])[1], twin))
         falsified += [book[done:start], twin, _PAGE_END * book.count(_PAGE_END, start, end)]
         done = end
     false_pages = "".join([*falsified, book[done:]]).split(_PAGE_END)
-    documents = [
-        {
+    true, false = list[dict[str, Any]](), list[dict[str, Any]]()
+    for number, (row, text) in enumerate(zip(rows, false_pages, strict=True), start=1):
+        changed = {"falsified": True} if text != row.text.replace(_PAGE_END, " ") else {}
+        if not text.strip():
+            true[-1]["text"] += f"\n{row.text}"
+            continue
+        about = {
             "id": f"page-{number}",
             "title": row.title or f"Page {number}",
             "url": row.url or f"https://book.example/{number}",
             **({"licence": row.licence} if row.licence else {}),
         }
-        for number, row in enumerate(rows, start=1)
-    ]
-    true = ({**document, "text": row.text} for document, row in zip(documents, rows, strict=True))
-    false = (
-        {**document, "text": text if text.strip() else _NOTHING_LEFT, **({"falsified": True} if changed else {})}
-        for document, text, changed in (
-            (document, text, text != row.text.replace(_PAGE_END, " "))
-            for document, text, row in zip(documents, false_pages, rows, strict=True)
-        )
-    )
+        true.append({**about, "text": row.text})
+        false.append({**about, "text": text, **changed})
     return BookWorlds(tuple(true), tuple(false), frozenset(item for _, _, item in spans))
+
+
+def _rows_of(pages: str | Path) -> list[PageRow]:
+    from toolablate.tools.corpus.documents import url_key
+
+    rows, known = list[PageRow](), set[str]()
+    for place, row in typed_rows(pages, PageRow, ALLOWED):
+        if row.url and url_key(row.url) in known:
+            raise at(
+                place, LineError("url: is that of an earlier page", "Give each page an address of its own, or none.")
+            )
+        known.add(url_key(row.url))
+        rows.append(row)
+    return rows
 
 
 def _spans(book: str, said: Mapping[str, str]) -> list[tuple[int, int, str]]:
@@ -96,6 +108,7 @@ class _Flat:
     """A book with one blank between words: texts are found in it as they are, whatever its blanks and ends of lines."""
 
     def __init__(self, book: str) -> None:
+        self._book = book
         words = list(re.finditer(r"\S+", book))
         self._text = " ".join(word[0] for word in words)
         self._starts = [word.start() for word in words]
@@ -104,13 +117,22 @@ class _Flat:
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
         """In the book. Whole words: what a statement says may be a part of another word."""
         said = " ".join(text.split())
-        start = self._text.find(said) if said else -1
-        while start >= 0:
-            end = start + len(said)
-            whole = not any(map(_WORD_SIGN.match, (self._text[start - 1 : start], self._text[end : end + 1])))
-            if whole:
-                yield self._in_book(start), self._in_book(end - 1) + 1
-            start = self._text.find(said, end if whole else start + 1)
+        bare, stop = _without_stop(said)
+        for spelled in {bare, _other_case(bare)} if bare else ():
+            start = self._text.find(spelled)
+            while start >= 0:
+                end = start + len(spelled)
+                whole = not any(map(_WORD_SIGN.match, (self._text[start - 1 : start], self._text[end : end + 1])))
+                if whole and (found := self._place(start, end, stop)):
+                    yield found
+                start = self._text.find(spelled, end if whole else start + 1)
+
+    def _place(self, start: int, end: int, stop: str) -> tuple[int, int] | None:
+        """With the `stop` that the statement has. Without it, where the sentence or clause ends all the same: it may go
+        on to say another thing."""
+        stands = bool(stop) and self._text.startswith(stop, end) and not _WORD_SIGN.match(self._text, end + len(stop))
+        first, last = self._in_book(start), self._in_book(end + len(stop) * stands - 1) + 1
+        return (first, last) if stands or not stop or _is_ended(self._book, last) else None
 
     def _in_book(self, place: int) -> int:
         word = bisect_right(self._flat_starts, place) - 1
@@ -118,6 +140,32 @@ class _Flat:
 
 
 _WORD_SIGN = re.compile(r"[A-Za-z0-9]")
+_CLAUSE_END = re.compile(r"[,;:!?)\]}”’»—–，；：！？）。](?!\d)")
+
+
+def _is_ended(book: str, end: int) -> bool:
+    """Whether a sentence or clause ends there: by a sign, or with its line, where the next does not go on with it."""
+    rest = book[end : end + _AROUND]
+    if not (following := rest.lstrip()) or _CLAUSE_END.match(rest):
+        return True
+    gap = rest[: -len(following)]
+    return ("\n" in gap or _PAGE_END in gap) and not following[0].islower()
+
+
+def _without_stop(text: str) -> tuple[str, str]:
+    return (text[:-1], text[-1]) if text.endswith((".", "。")) else (text, "")
+
+
+def _other_case(text: str) -> str:
+    return f"{text[0].swapcase()}{text[1:]}"
+
+
+def _as_there(place: str, said: str, twin: str) -> str:
+    """The twin with the case of the first letter and the final stop that its statement has at this place of the book,
+    where that differs from how it is `said`. A first word with further capitals is an abbreviation."""
+    if place[0] != said[0] and twin[0].isupper() == said[0].isupper() and not re.match(r"\w+[A-Z]", twin):
+        twin = _other_case(twin)
+    return twin if _without_stop(place)[1] == _without_stop(said)[1] else _without_stop(twin)[0]
 
 
 def _set_as(book: str, start: int, end: int, twin: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from html import unescape
+from itertools import combinations
 from typing import Literal, NamedTuple, get_args
 from urllib.parse import quote, unquote
 
@@ -16,9 +17,10 @@ LETTER = r"[^\W\u3040-\u30ff\u3400-\u9fff]"
 MARK = r"[\u0300-\u036f]"
 _HANGUL, _CYRILLIC = r"[\uac00-\ud7a3]", r"[\u0400-\u04ff]"
 
-Where = Literal["anywhere", "capital", "within", "addressed", "titled"]
+Where = Literal["anywhere", "capital", "within", "called", "addressed", "titled"]
 """`capital`: written with capitals. `within`: so, and not where a sentence or a heading would. `addressed`: next to
-what is said to a person or of one. `titled`: beside a title or form of address."""
+what is said to a person or of one. `called`: there, and where a line begins with it and speaks to somebody. `titled`:
+beside a title or form of address."""
 _FEWEST_LETTERS, _FEWEST_SIGNS, _MOST_WORDS = 3, 2, 4
 _SEEN = 60
 """Signs on either side, by which a name is told from a word."""
@@ -26,8 +28,15 @@ _SEEN = 60
 _GREETED = re.compile(
     r"(?:^|\W)(?:thanks|thank\s+you|thx|ty|cheers|hi|hello|hey|dear|welcome|sorry|regards|danke|dank\s+an|hallo|moin|servus"
     r"|liebe[rn]?|merci\s+à|gru(?:ß|ss)|gr(?:ü|ue)(?:ß|ss)e|lg|vg|merci|bonjour|salut|cordialement|gracias|hola|saludos|grazie|ciao|obrigado)"
-    r"(?:[\s,]+(?:\[name\]|\w+)(?:\s*,|\s+(?:and|&|und|et|y)))?[\s,!]+$",
+    r"(?:[\s,]+(?:\[name\]|\w+)(?:\s*,|\s+(?:and|&|und|et|y)))?[\s,!]+$"
+    # Alone in front of the name, or with a comma: "as well as", "the right one".
+    r"|(?<![^\n])[ \t]*\+1[\s,:]+$|(?:^|\W)(?:right|correct|agreed?|exactly|indeed|well),\s+$",
     re.IGNORECASE,
+)
+# "Copper, tin and lead" is said to nobody, nor is "Copper: 9 g".
+_CALLED = re.compile(
+    r"!\s|[,:]\s+(?:you(?:[’']\w+)?|your|thanks|thank\s+you|thx|please|try|check|did|do|are\s+you|(?:can|could|would|have)\s+you"
+    r"|I(?:[’']\w+)?\s+(?:agree|think|tried|have|am|would|will))\b"
 )
 _GREETING_ENDS = re.compile(r"\s*(?:[.,;:!?)…]|$|\n)|\s+(?:for|and|und|für|pour|et|por|y)\b", re.IGNORECASE)
 _SPOKE = re.compile(
@@ -38,7 +47,7 @@ _SPOKE = re.compile(
 )
 _GREETED_IN_CHINESE, _SPOKE_IN_CHINESE = (
     re.compile(r"(?:谢谢|感谢|多谢|你好|您好)[,，]?$"),
-    re.compile(r"说|写道|老师|同学|您好|回复"),
+    re.compile(r"说(?![明法服辞])|写道|老师|同学|您好|回复"),
 )
 _TITLE = re.compile(
     r"(?:^|[^\w.])(?:(?:Mr|MR|Mrs|MRS|Ms|Mx|Miss|Mister|Sir|Dr|DR|Prof|PROF|Professor|Doctor|Doktor|Herrn?|HERRN?|Frau|FRAU"
@@ -188,11 +197,13 @@ def names_of(row: NamesAndTexts) -> KnownNames:
     words: dict[str, WordKind] = dict.fromkeys(
         keys.intersection(_key(each) for each in re.split(r"[\W_]+", row.place)), "noun"
     )
+    seen = set(words)
     for text, asks in ((row.question, True), *((each, False) for each in row.others)):
         for key, kind, sure in _as_words(text, keys):
+            seen.add(key)
             if sure or (asks and " " not in key and not _NO_WORD.match(key)):
                 words[key] = _stronger(words.get(key), kind)
-    return _known(forms, words)
+    return _known(forms, words, seen)
 
 
 WordKind = Literal["noun", "word"]
@@ -206,13 +217,14 @@ def _stronger(one: WordKind | None, other: WordKind) -> WordKind:
 @dataclass(frozen=True, slots=True)
 class _Form:
     """A `part` of a name, which is too short for any place but beside a title where it is `titled`; one with an initial
-    or in another order is `of` the whole."""
+    or in another order is `of` the whole, and one without some of its words a `piece` of it."""
 
     text: str
     part: bool = False
     titled: bool = False
     exact: bool = False
     of: str = ""
+    piece: bool = False
 
     @property
     def key(self) -> str:
@@ -226,6 +238,8 @@ def _forms(name: str) -> Iterator[_Form]:
             yield _Form(name)
             # The family's name comes first.
             yield from (_Form(name[:size], titled=True) for size in (1, 2) if size < len(name) <= 4)
+            if len(name) == 3 and name[0] in _FAMILIES and not _SPOKE_IN_CHINESE.match(name, 1):
+                yield _Form(name[1:], part=True)
         return
     words = re.findall(r"(?:[^\W\d_]|['’])+", re.sub(r"(?<=[^\W\dA-Z_])(?=[A-Z])", " ", name))
     # With signs that no word has.
@@ -237,6 +251,13 @@ def _forms(name: str) -> Iterator[_Form]:
     whole, first, last = " ".join(words), words[0], words[-1]
     if len(words) > 1 and whole != name:
         yield _Form(whole)
+    own = _own_names(name)
+    if 2 < len(own) <= _MOST_WORDS or (len(own) == 2 and len(words) > 2):
+        named = [each for each in own if each[-1:].islower() and re.search(r"[^\W\d_]{3}", each)]
+        for one, other in combinations(named, 2):
+            initials = " ".join(each[0] for each in one.split())
+            yield from (_Form(text, of=whole, piece=True) for text in (f"{one} {other}", f"{initials} {other}"))
+        yield from (_Form(each, part=True) for each in own if " " in each)
     if len(words) == 2 and min(map(len, words)) >= _FEWEST_LETTERS:
         initial = first[0]
         found = [f"{initial} {last}", f"{first} {last[0]}", f"{first} ? {last}", f"{initial} ? {last}"]
@@ -245,6 +266,27 @@ def _forms(name: str) -> Iterator[_Form]:
         found += [f"{last} {first}", f"{last}, {first}"] if name == whole and whole.istitle() else []
         yield from (_Form(text, of=whole) for text in found)
     yield from (_Form(each, part=True, titled=len(each) < _FEWEST_LETTERS) for each in words if len(each) > 1)
+
+
+def _own_names(name: str) -> list[str]:
+    """Of a name with capitals, its names: "Jean Luc" of Jean-Luc, "van der Berg" in one."""
+    found = re.findall(rf"(?:(?<=\s)(?:{_PARTICLES})\s+)*[^\W\d_][^\s_]*", name)
+    plain = [re.sub(r"[-.]+", " ", each).strip() for each in found]
+    return (
+        plain
+        if all(re.fullmatch(r"(?:[^\W\d_]|['’ ])+", each) and each.split()[-1].istitle() for each in plain)
+        else []
+    )
+
+
+_PARTICLES = (
+    "[Vv]an|[Vv]on|[Dd]e[rnl]?|[Dd]el?la|[Dd]i|[Dd]as?|[Dd]os|[Dd]u|[Ll]a|[Ll]e|[Tt]e[rn]?|[Zz]ur?|[Ee]l|[Bb]in"
+)
+_FAMILIES = frozenset(
+    "王李张刘陈杨黄赵吴周徐孙马朱胡郭何高林罗郑梁谢宋唐许韩冯邓曹彭曾肖田董袁潘于蒋蔡余杜叶程苏魏吕丁任沈姚卢姜崔钟谭陆汪"
+    "范金石廖贾夏韦付方白邹孟熊秦邱江尹薛闫段雷侯龙史陶黎贺顾毛郝龚邵万钱严武戴莫孔向汤張陳楊黃趙吳孫馬鄭謝許韓馮鄧葉蘇"
+)
+"""Before any other sign the rest is no given name: "battery" of old battery."""
 
 
 def without_unseen(text: str) -> str:
@@ -265,28 +307,28 @@ def _unescaped(name: str) -> str:
     return name
 
 
-def _known(forms: Sequence[_Form], words: Mapping[str, WordKind]) -> KnownNames:
+def _known(forms: Sequence[_Form], words: Mapping[str, WordKind], seen: Collection[str]) -> KnownNames:
     where = defaultdict[Where, dict[str, None]](dict)
     for form in forms:
-        if (place := _where(form, words)) is not None:
+        if (place := _where(form, words, seen)) is not None:
             where[place][form.text] = None
     longest = {place: tuple(sorted(where[place], key=len, reverse=True)) for place in get_args(Where) if where[place]}
     return KnownNames(longest)
 
 
-def _where(form: _Form, words: Mapping[str, WordKind]) -> Where | None:
+def _where(form: _Form, words: Mapping[str, WordKind], seen: Collection[str]) -> Where | None:
     if form.titled:
         return "titled"
     if form.exact:
         return "anywhere"
     if form.of:
-        return None if _key(form.of) in words else "capital"
+        return None if _key(form.of) in words or (form.piece and form.key in seen) else "capital"
     kind, capital = words.get(form.key), form.text[:1].isupper()
     if len(form.text) < _FEWEST_LETTERS and not re.search(CJK, form.text):
         return "addressed" if capital else None
     if form.part:
         # "Battery" of BatteryGuy, and the country of a Jordan Smith, are what a thread is about.
-        return "addressed"
+        return "addressed" if form.key in seen else "called"
     if kind is None:
         return "anywhere"
     return "within" if kind == "word" and capital else "addressed"
@@ -327,9 +369,13 @@ def _is_meant(text: str, found: re.Match[str], form: str, where: Where) -> bool:
         return _is_titled(text, found.start(), found.end())
     if _is_addressed(text, found.start(), found.end()):
         return True
+    if where == "called":
+        return _is_called(text, found.start(), found.end())
     if where == "addressed" or (form.istitle() and form.isalpha() and _EPONYM.match(text, found.end())):
         return False
-    capitals = all(word[:1].isupper() for word in re.split(r"[\s._-]+", found[0]) if word)
+    # Of "A. van der Berg" two words have none.
+    small = form.split() if form[:1].isupper() else ()
+    capitals = all(word[:1].isupper() or word in small for word in re.split(r"[\s._-]+", found[0]) if word)
     if where == "anywhere":
         # Solar panels are no genitive of who is called Solar Panel.
         return capitals or not _has_ending(text, found, form)
@@ -352,6 +398,12 @@ def _is_titled(text: str, start: int, end: int) -> bool:
     """With a capital: "the Prof will know"."""
     said, before = text[start : start + 1], text[max(0, start - _SEEN) : start]
     return (said.isupper() and bool(_TITLE.search(before))) or bool(_TITLE_BEHIND.match(text, end))
+
+
+def _is_called(text: str, start: int, end: int) -> bool:
+    before = text[max(0, start - _SEEN) : start]
+    begins = not before.strip() or "\n" in before[len(before.rstrip()) :]
+    return text[start].isupper() and begins and bool(_CALLED.match(text[end : end + _SEEN] + "\n"))
 
 
 def _is_addressed(text: str, start: int, end: int) -> bool:

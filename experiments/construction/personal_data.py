@@ -41,19 +41,36 @@ _NOBODY = (
 _PROFILE = re.compile(
     r"/(?:users?|members?|profiles?|people|u|in)/[^/]|[?&;](?:uid|user_id|member|memberid)=\d|/[@~]"
     r"|/(?:users?|members?|profiles?)[-.]\d|\b(?:profile|member)\.(?:php|asp|aspx)\?|[?&;]mode=viewprofile\b"
-    r"|[?&;]action=profile\b|\borcid\.org/\d{4}-\d|\bscholar\.google\.[a-z.]{2,6}/citations\?(?:[^#]{0,200}&)?user=\w"
+    r"|[?&;]action=profile\b|\borcid\.org/\d{4}-\d|\bsteamcommunity\.com/id/\w|\bscholar\.google\.[a-z.]{2,6}/citations\?(?:[^#]{0,200}&)?user=\w"
     # What stands there first is an account. Of a host of code, further parts are projects.
     rf"|(?:^|//|\bwww\.|\bm\.){_OF_PEOPLE_ALONE}/(?!(?:{_NOBODY})(?![\w-]))[\w.-]{{2}}"
     r"|(?:^|//|\bwww\.)(?:github|gitlab|bitbucket|codeberg)\.(?:com|org)/[\w.-]{1,64}/?$",
     re.IGNORECASE,
 )
+_OF_AN_ACCOUNT = (
+    (re.compile(r"(?<=/)((?:u|users?|members?|profiles?|people)/(?:\d{1,12}[/-])?)[^/?#&]+", re.IGNORECASE), r"\1-"),
+    (re.compile(r"(?<=[/#?&=_-])[@~][^/?#&=]+"), "-"),
+    (re.compile(r"(?<=://)[^/?#@]+@"), ""),
+    (
+        # What is an address itself is no account: `u` of a link for sharing.
+        re.compile(
+            r"(?<=[?&;])((?:user(?:_?name|_?id)?|u|uid|member(?:id)?|author|e?mail)=)(?!https?(?::|%3A))[^&;#]+",
+            re.IGNORECASE,
+        ),
+        r"\1-",
+    ),
+)
+"""What of an address is one person's, whoever it is."""
 _LOCAL = rf"(?:{LETTER}|[.%+-])"
 _BEFORE_IP = "|".join(
-    rf"(?<=\bIP{more}{mark})" for more in ("", " address", "-Adresse") for mark in (" ", ":", ": ", " is ")
+    rf"(?<=\bIP{version}{more}{mark})"
+    for version in ("", "v4", "v6")
+    for more in ("", " address", "-Adresse")
+    for mark in (" ", ":", ": ", " is ")
 )
 _ENDS = "com|org|net|edu|gov|info|biz|io|co|ac|eu|de|at|ch|fr|nl|uk|es|pl|ru|cn|jp|kr|au|ca|br|se|dk|fi|example"
 _HOST = rf"(?:{LETTER}|{MARK}|-)"
-_AT = r"(?:[@＠]|\s?[\[(](?:at|[@＠])[\])]\s?)"
+_AT = r"(?:[@＠]|&#64;|&commat;|%40|\s?[\[(](?:at|[@＠])[\])]\s?)"
 _DOT = r"(?:[.．]|\s?\[dot\]\s?|\s?\(dot\)\s?)"
 _CHINESE_ENDS = "中国|中國|公司|网络|網絡|在线|网址|集团|香港|台湾|台灣|みんな"
 _RULES = (
@@ -88,10 +105,13 @@ _RULES = (
     (
         "[ip]",
         re.compile(
-            rf"(?=\d{{1,3}}\.\d)(?:{_BEFORE_IP})(?:\d{{1,3}}\.){{3}}\d{{1,3}}(?!\w|\.\w)",
+            rf"(?=\d{{1,3}}\.\d|[\da-f]{{0,4}}:)(?:{_BEFORE_IP})"
+            r"(?:(?:\d{1,3}\.){3}\d{1,3}|(?:[\da-f]{0,4}:){2,7}[\da-f]{1,4})(?!\w|\.\w)",
             re.IGNORECASE,
         ),
     ),
+    # Of ORCID, whose numbers begin so.
+    ("[profile]", re.compile(r"(?<![\w-])000[09]-000\d-\d{4}-\d{3}[\dX](?![\w-])")),
 )
 """Four numbers are mostly a version: they stay."""
 # Before a parenthesis it is a decorator.
@@ -114,31 +134,21 @@ def without_personal_data(text: str, names: KnownNames = NO_NAMES) -> str:
     return _HANDLE.sub("[name]", names.taken_out(text))
 
 
-_OF_AN_ACCOUNT = (
-    (re.compile(r"(?<=/)((?:u|users?|members?|profiles?|people)/(?:\d{1,12}[/-])?)[^/?#&]+", re.IGNORECASE), r"\1-"),
-    (re.compile(r"(?<=[/#?&=_-])[@~][^/?#&=]+"), "-"),
-    (
-        re.compile(r"(?<=[?&;])((?:user(?:_?name|_?id)?|u|uid|member(?:id)?|author|e?mail)=)[^&;#]+", re.IGNORECASE),
-        r"\1-",
-    ),
-)
-"""What of an address is one person's, whoever it is."""
-
-
 def address_without_personal_data(url: str, names: KnownNames, title: str) -> str:
     """Of the web, with "-" in the place of accounts, addresses of mail and names (`KnownNames.without_in_address`)."""
     url = names.without_in_address(url, title)
     start, host, path = address_parts(url)
     clean, bare = path, host.rpartition("@")[2]
-    for pattern, put in (*((mail, "-") for put, mail in _RULES if put == "[email]"), *_OF_AN_ACCOUNT):
-        clean = pattern.sub(put, clean)
+    for put, mail in _RULES:
+        clean = mail.sub("-", clean) if put == "[email]" else clean
+    clean = _without_accounts(clean)
     return url if (clean, bare) == (path, host) else address_of(start, bare, clean)
 
 
 def personal_data_in(text: str, known: str = "", names: KnownNames = NO_NAMES) -> list[str]:
     """What `without_personal_data` finds in a text that was made of `known`, and is not in that."""
     text = without_unseen(text)
-    found = [each[0] for each in _profiles(text)]
+    found = [each[0] for each in _MAYBE_PROFILE.finditer(text) if _without_profile(each) != each[0]]
     found += [each[0] for pattern in (*(pattern for _, pattern in _RULES), _HANDLE) for each in pattern.finditer(text)]
     return [*(each for each in found if each not in known), *names.found_in(text, known)]
 
@@ -151,8 +161,10 @@ def addresses_in(text: str, known: str = "") -> list[str]:
 
 def _without_profile(address: re.Match[str]) -> str:
     bare = address[0].rstrip(_STOPS)
-    return f"[profile]{address[0][len(bare) :]}" if _PROFILE.search(bare) else address[0]
+    return f"{'[profile]' if _PROFILE.search(bare) else _without_accounts(bare)}{address[0][len(bare) :]}"
 
 
-def _profiles(text: str) -> list[re.Match[str]]:
-    return [each for each in _MAYBE_PROFILE.finditer(text) if _PROFILE.search(each[0].rstrip(_STOPS))]
+def _without_accounts(address: str) -> str:
+    for pattern, put in _OF_AN_ACCOUNT:
+        address = pattern.sub(put, address)
+    return address

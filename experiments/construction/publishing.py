@@ -22,7 +22,7 @@ from toolablate.experiments.construction.question_checks import letter_of, lpfqa
 from toolablate.experiments.construction.review import Review, by_item, said_of
 from toolablate.experiments.construction.stages import ID_DIGITS, Content, Dropped, Role
 from toolablate.experiments.construction.style_guess import style_told
-from toolablate.experiments.construction.thread_worlds import thread_worlds
+from toolablate.experiments.construction.thread_worlds import false_replies, thread_worlds
 from toolablate.experiments.construction.workbench import Workbench
 from toolablate.reports.numbers import counted
 from toolablate.traces.errors import InputError
@@ -32,10 +32,10 @@ from toolablate.traces.terminal_text import plain_text
 
 
 def question_of(item: str, content: Content, canary: str, language: str, *, block_source: bool = True) -> Question:
-    """As an ablation asks it. Wrong replies of the thread are what `T:adversarial` shows. With `block_source` the site
+    """As an ablation asks it. A false reply of the thread is what `T:adversarial` shows. With `block_source` the site
     of its thread, which has the answer, is kept from models."""
     asked = content["asked"]
-    wrong = content["wrong_replies"]
+    wrong = [] if "options" in asked else false_replies(content)
     metadata: dict[str, Any] = {
         "kind": content["kind"],
         "clarity": content["clarity"],
@@ -43,7 +43,7 @@ def question_of(item: str, content: Content, canary: str, language: str, *, bloc
         **({"source_urls": [content["url"]]} if content["url"] else {}),
         **({"forum": content["forum"]} if content["forum"] else {}),
         **_licence(content),
-        **({"adversarial": wrong[0]} if wrong and "options" not in asked else {}),
+        **({"adversarial": wrong[0]} if wrong else {}),
     }
     common = {
         "id": item[:ID_DIGITS],
@@ -201,8 +201,10 @@ def _of_questions(
     worlds = thread_worlds(contents, mended)
     made["threads.jsonl"] = _documents(worlds.true, canary)
     made["falsified_threads.jsonl"] = _documents(worlds.false, canary)
-    found = f"{len(worlds.found)} of {len(contents)}"
-    told = [f"{found} threads have a wrong reply, their answer in falsified_threads.jsonl"]
+    found, left = (f"{len(each)} of {len(contents)}" for each in (worlds.found, worlds.left))
+    told = [f"{found} threads have a wrong reply as their answer in falsified_threads.jsonl"]
+    if worlds.left:
+        told.append(f"{left} threads stay true there: the right answer is in their question or in each wrong reply")
     if mended:
         told.append(f"{len(mended)} of {len(contents)} threads are published in the words of their mended items")
     return made, told

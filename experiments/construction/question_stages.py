@@ -149,7 +149,7 @@ class Filter(NoContext):
     clarity: int
     difficulty: int
     name: ClassVar[str] = "filter"
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     role: ClassVar[Role] = "checker"
 
     def settings(self) -> Mapping[str, Any]:
@@ -254,7 +254,7 @@ class Convert(NoContext):
     short_answer_prompt: str
     seed: int
     name: ClassVar[str] = "convert"
-    version: ClassVar[int] = 6
+    version: ClassVar[int] = 7
     role: ClassVar[Role] = "writer"
 
     def settings(self) -> Mapping[str, Any]:

@@ -235,7 +235,7 @@ class Falsify(NoContext):
     asks: int
     prompt: str
     name: ClassVar[str] = "falsify"
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     role: ClassVar[Role] = "writer"
 
     def settings(self) -> Mapping[str, Any]:

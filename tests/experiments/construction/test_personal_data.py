@@ -77,7 +77,18 @@ THREADS = DATA / "web_forum_gold.jsonl.gz"
             "[profile], [profile].",
         ),
         ("IP: 84.12.7.3, my IP address is 84.12.7.3", "IP: [ip], my IP address is [ip]"),
+        ("IP: 2001:db8::1, IPv4 address 84.12.7.3", "IP: [ip], IPv4 address [ip]"),
+        (
+            "see https://f.example/t/x/12?u=zorbax, and f.example/s?a=1&user=jo.",
+            "see https://f.example/t/x/12?u=-, and f.example/s?a=1&user=-.",
+        ),
+        ("https://jo:pw@f.example/x", "https://f.example/x"),
+        ("jo&#64;f.example or jo%40f.example", "[email] or [email]"),
+        ("https://steamcommunity.com/id/jdoe, ORCID 0000-0002-1825-0097.", "[profile], ORCID [profile]."),
         # What a question is about stays.
+        ("at 12:30:45, std::map, 100%40.5", "at 12:30:45, std::map, 100%40.5"),
+        ("https://s.example/share?u=https://f.example/t/1", "https://s.example/share?u=https://f.example/t/1"),
+        ("part 0000-00-0002 and 1234-5678-1234-5678", "part 0000-00-0002 and 1234-5678-1234-5678"),
         ("look at each dot product at the dot com price", "look at each dot product at the dot com price"),
         ("https://github.com/numpy/numpy/issues/5 or m/s/u/v", "https://github.com/numpy/numpy/issues/5 or m/s/u/v"),
         ("its speed u/v at x.com", "its speed u/v at x.com"),
@@ -187,6 +198,17 @@ def test_names_in_addresses_give_way(url: str, clean: str) -> None:
         (["Вера Надежда"], "с верой, надеждой и вера надежда", "с верой, надеждой и [name]"),
         (["王芳"], "问王芳so问王芳", "问[name]so问[name]"),
         (["Tom&not"], "As Tom&not said", "As [name] said"),
+        (["Marlow Quist"], "Marlow, try this.\nQuist: did you?", "[name], try this.\n[name]: did you?"),
+        (["Marlow Quist"], "Marlow! It holds.\n+1 Marlow", "[name]! It holds.\n+1 [name]"),
+        (["Marlow Quist"], "Well, Marlow, you are right, Quist.", "Well, [name], you are right, [name]."),
+        (["Quist Copper"], "Copper, tin and lead. Copper: 9 g", "Copper, tin and lead. Copper: 9 g"),
+        (["Quist Copper"], "A +1 Copper ion, as well Copper", "A +1 Copper ion, as well Copper"),
+        (["Jean-Luc Quist"], "Jean-Luc wrote, J.-L. Quist, Jean Luc Quist", "[name] wrote, [name], [name]"),
+        (["Anna van der Berg"], "A. van der Berg; van der Berg wrote", "[name]; [name] wrote"),
+        (["María García López"], "María García, M. Garcia, García López", "[name], [name], [name]"),
+        (["Bob C. Carter"], "By Bob Carter", "By [name]"),
+        (["王小明"], "小明说得对，谢谢小明。小明说明书", "[name]说得对，谢谢[name]。小明说明书"),
+        (["老电池", "张老师"], "电池说完, 老师说", "电池说完, 老师说"),
         (["M&#246;rre Qu&amp;#237;st"], "As Mörre Quíst showed", "As [name] showed"),
     ],
 )
@@ -227,6 +249,17 @@ def test_a_name_that_is_an_ordinary_word_goes_where_it_means_a_person(
 ) -> None:
     names = known([name], question, [text], "Physics 物理 physics.f.example")
     assert without_personal_data(text, names) == clean
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("Quist Copper", "Is it copper?\nCopper, you know, is"),
+        ("Solar Panel Guy", "Solar Panel sizes\nA solar panel"),
+    ],
+)
+def test_a_part_of_a_name_that_its_thread_has_as_a_word_is_nobody_who_is_spoken_to(name: str, text: str) -> None:
+    assert without_personal_data(text, known([name], "", [text])) == text
 
 
 def test_a_title_before_a_name_that_the_material_has_as_a_word_is_found() -> None:

@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from toolablate.experiments.construction.building import seen_so_far
 from toolablate.experiments.construction.funnel import funnel_of
 from toolablate.experiments.construction.pipeline import load_pipeline
 from toolablate.experiments.construction.publishing import licences_told, publish, question_of
+from toolablate.experiments.construction.stages import Content
+from toolablate.experiments.construction.thread_worlds import thread_worlds
 from toolablate.experiments.construction.workbench import Workbench
 from toolablate.tools import CorpusPages, CorpusSearch, SearchQuery, open_corpus
 from toolablate.traces.errors import InputError
@@ -62,6 +65,7 @@ def test_a_folder_with_other_files_is_refused_before_anything_is_asked(chat_serv
         ("questions", 'pages = "book.jsonl"', "worlds.pages: a book's, of statements; questions have worlds.threads"),
         ("statements", "threads = true", "worlds.threads: those of questions; statements have worlds.pages"),
         ("statements", 'pages = "none.jsonl"', "none.jsonl"),
+        ("statements", 'pages = "book.jsonl"', "book.jsonl:2: url: is that of an earlier page"),
     ],
 )
 def test_corpora_that_cannot_be_published_are_refused_first(
@@ -69,10 +73,26 @@ def test_corpora_that_cannot_be_published_are_refused_first(
 ) -> None:
     rows = PAIRS[:1] if kind == "questions" else [{"text": "Coal:\nIt burns.", "discipline": "Mining"}]
     path = pipeline_of(tmp_path, chat_server, rows, f'kind = "{kind}"\n[worlds]\n{world}\n')
+    pages = [{"text": f"Page {number}.", "url": f"https://x.example/b.pdf#page={number}"} for number in (1, 2)]
+    (tmp_path / "book.jsonl").write_text("\n".join(map(json.dumps, pages)), encoding="utf-8")
     refused = CliRunner().invoke(group, ["build", str(path)]).exception
     assert isinstance(refused, InputError)
     assert told in refused.message
     assert chat_server.requests == []
+
+
+def test_two_questions_of_one_thread_are_one_document_that_a_search_takes(
+    chat_server: ChatServer, tmp_path: Path
+) -> None:
+    Writer(chat_server)
+    pairs = [{**PAIRS[0], "replies": []}, {**PAIRS[1], "url": f"{PAIRS[0]['url']}/#answer"}, PAIRS[2]]
+    run(pipeline_of(tmp_path, chat_server, pairs, f"{ALONE}[worlds]\nthreads = true\n"))
+    for name, marked in (("threads", [None, None]), ("falsified_threads", [True, True])):
+        path = tmp_path / "published" / f"{name}.jsonl"
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        assert [row.get("falsified") for row in rows] == marked
+        assert all(pair["question"] in rows[0]["text"] for pair in pairs[:2])
+        open_corpus(path, cache=tmp_path / "cache")
 
 
 def test_files_that_a_build_no_longer_makes_are_gone(chat_server: ChatServer, tmp_path: Path) -> None:
@@ -188,6 +208,60 @@ def test_corpora_say_whose_they_are_and_which_of_them_is_false(chat_server: Chat
     card = (published / "card.md").read_text(encoding="utf-8")
     assert "| `threads.jsonl` | 3 | their threads, as a corpus;" in card
     assert "| `falsified_threads.jsonl` | 3 | **false**: the same with a wrong reply as the answer" in card
+
+
+def thread(replies: Sequence[str], title: str = "", more: str = "") -> Content:
+    asked = {"question": "Why does it swell?", "answer": "gas from the electrolyte", "points": ["gas"]}
+    about: dict[str, Any] = {"url": "", "forum": "", "domain": "Chemistry", "kind": "reasoning", "clarity": 5}
+    texts = {
+        "title": title,
+        "explanation": "",
+        "question": f"Why does my cell swell?{more}",
+        "answer": "Gas from the decomposing electrolyte.",
+    }
+    return {**about, **texts, "asked": asked, "replies": [*replies, "It is gas."], "wrong_replies": list(replies)}
+
+
+QUOTED = "> gas from the electrolyte\n\nNo, the foil grows."
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (thread([QUOTED, "Moisture"]), ["No, the foil grows.", "Moisture"]),
+        (thread(["Not gas from the “decomposing” electrolyte, never", "Moisture"]), ["Moisture"]),
+        (thread(["> gas from the electrolyte", "gas  from the electrolyte"]), []),
+        (thread(["Moisture"], title="[SOLVED: gas from the electrolyte]"), []),
+        (thread(["Moisture"], more="\n\nEDIT: it was Gas from the electrolyte, thanks"), []),
+    ],
+)
+def test_no_thread_with_a_false_answer_holds_the_right_one(content: Content, said: list[str]) -> None:
+    worlds = thread_worlds({"a": content}, ())
+    (true,), (false,) = worlds.true, worlds.false
+    if not said:
+        assert (true, worlds.left) == (false, {"a"})
+        assert true["text"].count("Reply: ") == len(content["replies"])
+        return
+    first, *others = said
+    assert (worlds.found, worlds.left) == ({"a"}, frozenset())
+    told = [f"Reply: {each}" for each in others]
+    assert false["text"] == "\n\n".join((content["question"], f"Accepted answer: {first}", *told))
+    assert true["text"] == "\n\n".join((content["question"], f"Accepted answer: {content['answer']}", *told))
+    assert question_of("a", content, "", "en").metadata["adversarial"] == first
+
+
+def test_a_wrong_reply_that_says_the_right_answer_is_no_adversary() -> None:
+    assert "adversarial" not in question_of("a", thread(["It is no gas from the electrolyte"]), "", "en").metadata
+    solved = thread([QUOTED], title="[SOLVED: gas from the electrolyte]")
+    assert question_of("a", solved, "", "en").metadata["adversarial"] == "No, the foil grows."
+
+
+def test_threads_that_stay_true_for_the_right_answer_in_them_are_told(chat_server: ChatServer, tmp_path: Path) -> None:
+    Writer(chat_server)
+    pairs = [PAIRS[0], {**PAIRS[1], "title": "[SOLVED: the sodium salt number 4]"}, {**PAIRS[2], "replies": []}]
+    output = run(pipeline_of(tmp_path, chat_server, pairs, f"{ALONE}[worlds]\nthreads = true\n")).output
+    assert "1 of 3 threads have a wrong reply as their answer in falsified_threads.jsonl" in output
+    assert "1 of 3 threads stay true there: the right answer is in their question or in each wrong reply" in output
 
 
 def test_items_without_a_licence_are_told(chat_server: ChatServer, tmp_path: Path) -> None:

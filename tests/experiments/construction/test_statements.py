@@ -338,9 +338,62 @@ def test_a_text_is_found_as_often_as_it_stands_there_in_whole_words(tmp_path: Pa
     pages.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     worlds = book_worlds(pages, {"a": {"text": "Tin melts", "false": {"text": "Tin boils"}}})
     assert [" ".join(page["text"].split()) for page in worlds.false] == [
-        "Retin melts. (Tin boils.) tin melts",
+        "Retin melts. (Tin boils.) tin boils",
         "Tin boils",
         ". Tin meltsx",
+    ]
+
+
+def test_a_statement_is_false_also_where_its_capital_or_final_stop_differs(tmp_path: Path) -> None:
+    rows = [
+        "The torque rises by itself. As we saw, the torque\nrises by itself.",
+        "The torque rises by itself",
+        "That the torque rises by itself, if slowly; the torque rises by itself in DC motors.",
+        "the torque rises by itself\nin DC motors. The torque rises by itself.5",
+    ]
+    pages = tmp_path / "pages.jsonl"
+    pages.write_text("\n".join(json.dumps({"text": row}) for row in rows), encoding="utf-8")
+    content = {"text": "The torque rises by itself.", "false": {"text": "The torque falls by itself."}}
+    worlds = book_worlds(pages, {"a": content})
+    assert [" ".join(page["text"].split()) for page in worlds.false] == [
+        "The torque falls by itself. As we saw, the torque falls by itself.",
+        "The torque falls by itself",
+        "That the torque falls by itself, if slowly; the torque rises by itself in DC motors.",
+        " ".join(rows[3].split()),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("said", "twin", "text", "false"),
+    [
+        ("Gold melts", "DNA melts", "As gold melts.", "As DNA melts."),
+        ("gold melts", "tin melts", "Gold melts.", "Tin melts."),
+        ("Gold melts.", "Tin melts!", "All gold melts", "All tin melts!"),
+        ("金在水中。", "银在水中。", "所以金在水中，银不在", "所以银在水中，银不在"),
+    ],
+)
+def test_a_twin_has_the_capital_and_stop_of_its_place(
+    said: str, twin: str, text: str, false: str, tmp_path: Path
+) -> None:
+    pages = tmp_path / "pages.jsonl"
+    pages.write_text(json.dumps({"text": text}), encoding="utf-8")
+    worlds = book_worlds(pages, {"a": {"text": said, "false": {"text": twin}}})
+    assert worlds.false[0]["text"] == false
+
+
+def test_a_page_of_which_nothing_is_left_is_a_part_of_the_one_before(tmp_path: Path) -> None:
+    """Its emptiness marked the falsified book."""
+    pages = tmp_path / "pages.jsonl"
+    rows = [{"text": "One. Tin melts"}, {"text": "at 505"}, {"text": " K.\n"}, {"text": "Two."}]
+    pages.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    worlds = book_worlds(pages, {"a": {"text": "Tin melts at 505 K.", "false": {"text": "Tin boils at 505 K."}}})
+    shared = [{key: page[key] for key in ("id", "url", "title")} for page in worlds.true]
+    assert shared == [{key: page[key] for key in ("id", "url", "title")} for page in worlds.false]
+    assert [page["id"] for page in worlds.true] == ["page-1", "page-4"]
+    assert [" ".join(page["text"].split()) for page in worlds.true] == ["One. Tin melts at 505 K.", "Two."]
+    assert [(" ".join(page["text"].split()), page.get("falsified")) for page in worlds.false] == [
+        ("One. Tin boils at 505 K.", True),
+        ("Two.", None),
     ]
 
 
