@@ -75,7 +75,7 @@ def normal(text: str) -> str:
 
 def says_the_same(one: str, other: str) -> bool:
     """But for quotation marks, hyphens between letters, signs of LaTeX and zeros that end a decimal."""
-    return _bare(one) == _bare(other)
+    return same_key(one) == same_key(other)
 
 
 _UNSAID = re.compile(r"[\"'“”„‘’«»$\\{}]")
@@ -83,7 +83,8 @@ _HYPHEN = re.compile(r"(?<=[^\W\d_])[-‐‑](?=[^\W\d_])")
 _LAST_ZEROS = re.compile(r"(?<![\d.,])(\d+)(?:\.0+|(\.\d*[1-9])0+)(?![\d.,])")
 
 
-def _bare(text: str) -> str:
+def same_key(text: str) -> str:
+    """Equal of texts that say the same."""
     return _LAST_ZEROS.sub(r"\1\2", " ".join(_HYPHEN.sub(" ", _UNSAID.sub("", normal(text))).split()))
 
 
@@ -257,10 +258,10 @@ def _option_faults(asked: Mapping[str, Any]) -> list[str]:
     faults = []
     if not FEWEST_OPTIONS <= len(options) <= MOST_OPTIONS:
         faults.append(f"options: {FEWEST_OPTIONS} to {MOST_OPTIONS}, found {len(options)}")
-    alike, bare = Counter(map(normal, options)), Counter(map(_bare, options))
+    alike, bare = Counter(map(normal, options)), Counter(map(same_key, options))
     if "" in alike:
         faults.append("options: one is blank")
-    if twice := next((option for option in options if option.strip() and bare[_bare(option)] > 1), None):
+    if twice := next((option for option in options if option.strip() and bare[same_key(option)] > 1), None):
         faults.append(f"options: two are the same: {twice!r}")
     if not alike[normal(asked["right"])]:
         faults.append("correct_answer: it has to be exactly one of the options, word for word")
