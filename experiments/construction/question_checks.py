@@ -69,8 +69,17 @@ def normal(text: str) -> str:
     """As two options are compared: no compatibility forms, case, blanks, signs without width or final stop."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     # ASCII has no sign without width. Of tens of thousands of texts this look at each sign took most of the time.
-    shown = folded if folded.isascii() else "".join(sign for sign in folded if unicodedata.category(sign) != "Cf")
+    shown = folded if folded.isascii() else "".join(sign for sign in folded if not _is_unseen(sign))
     return " ".join(shown.split()).rstrip(".。 ")
+
+
+def _is_unseen(sign: str) -> bool:
+    return unicodedata.category(sign) == "Cf"
+
+
+def unseen_in(text: str) -> frozenset[str]:
+    """The signs without width, such as marks of direction and soft hyphens."""
+    return frozenset() if text.isascii() else frozenset(filter(_is_unseen, text))
 
 
 def says_the_same(one: str, other: str) -> bool:
@@ -97,7 +106,7 @@ def faults_of(content: Content, asked: Mapping[str, Any]) -> list[str]:
         faults.append("question: is in another language than the original")
     faults += _language_faults(asked, question)
     for key, text in texts_of(asked):
-        faults += faults_beside(content, key, text)
+        faults += faults_beside(content, key, text) + unseen_faults(key, text, _material(content))
     faults += _option_faults(asked) if "options" in asked else _answer_faults(asked)
     return faults or _form_faults(asked)
 
@@ -227,8 +236,11 @@ def texts_of(asked: Mapping[str, Any]) -> list[tuple[str, str]]:
 def faults_beside(content: Content, key: str, text: str) -> list[str]:
     """Personal data in a text that is to be published of an item, which its material has not."""
     names = KnownNames.read(content.get("names", {}))
-    known = "\n".join(content.get(each, "") for each in ("title", "question", "answer", "explanation"))
-    return personal_faults(key, text, known, names)
+    return personal_faults(key, text, _material(content), names)
+
+
+def _material(content: Content) -> str:
+    return "\n".join(content.get(each, "") for each in ("title", "question", "answer", "explanation"))
 
 
 def personal_faults(key: str, text: str, known: str = "", names: KnownNames = NO_NAMES) -> list[str]:
@@ -241,6 +253,13 @@ def address_faults(key: str, text: str, known: str) -> list[str]:
     """Addresses of the web that a model made up."""
     found = addresses_in(text, known)
     return [f"{key}: leave out {_listed(found)}: no such address is in the material"] if found else []
+
+
+def unseen_faults(key: str, text: str, known: str) -> list[str]:
+    """Signs that nobody sees, and by which a program knows one text from the others."""
+    found = sorted(unseen_in(text) - unseen_in(known))
+    signs = ", ".join(f"U+{ord(sign):04X}" for sign in found[:_TOLD])
+    return [f"{key}: holds signs that nobody sees, {signs}: leave them out"] if found else []
 
 
 _TOLD = 10
@@ -437,7 +456,7 @@ class Check(NoContext):
     """Drops what is faulty, with the first fault as the reason. What a writer could mend it was asked to."""
 
     name: ClassVar[str] = "check"
-    version: ClassVar[int] = 6
+    version: ClassVar[int] = 7
     role: ClassVar[None] = None
 
     def settings(self) -> Mapping[str, Any]:
