@@ -73,7 +73,7 @@ build_group.add_command(capture_command)
 @options.as_json("the funnel")
 def run_command(pipeline: Path, max_cost: float | None, again: bool, as_json: bool) -> None:
     """Run the stages of PIPELINE, and publish what passes them: assess, filter, deduplicate, convert, check and review
-    of questions; filter, specify, falsify, check and review of statements.
+    of questions; filter, specify, deduplicate, falsify, check and review of statements.
 
     Replies and steps are kept in the workbench: after Ctrl-C, a kill or a failure the same command goes on, and pays
     for nothing twice. A changed prompt, model or setting redoes its stage and what depends on it. Exits with 1 where a

@@ -68,9 +68,7 @@ _NAMES_A_LETTER = re.compile(
 def normal(text: str) -> str:
     """As two options are compared: no compatibility forms, case, blanks, signs without width or final stop."""
     folded = unicodedata.normalize("NFKC", text).casefold()
-    # ASCII has no sign without width. Of tens of thousands of texts this look at each sign took most of the time.
-    shown = folded if folded.isascii() else "".join(sign for sign in folded if not _is_unseen(sign))
-    return " ".join(shown.split()).rstrip(".。 ")
+    return " ".join(without_unseen(folded).split()).rstrip(".。 ")
 
 
 def _is_unseen(sign: str) -> bool:
@@ -80,6 +78,11 @@ def _is_unseen(sign: str) -> bool:
 def unseen_in(text: str) -> frozenset[str]:
     """The signs without width, such as marks of direction and soft hyphens."""
     return frozenset() if text.isascii() else frozenset(filter(_is_unseen, text))
+
+
+def without_unseen(text: str) -> str:
+    # ASCII has no such sign. Of tens of thousands of texts this look at each sign took most of the time.
+    return text if text.isascii() else "".join(sign for sign in text if not _is_unseen(sign))
 
 
 def says_the_same(one: str, other: str) -> bool:

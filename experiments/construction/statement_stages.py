@@ -2,6 +2,7 @@
 check what came."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import ceil, floor
@@ -22,6 +23,7 @@ from toolablate.experiments.construction.question_checks import (
     says_the_same,
     unseen_faults,
     unseen_in,
+    without_unseen,
 )
 from toolablate.experiments.construction.stages import (
     Content,
@@ -248,6 +250,28 @@ SHORTEST, LONGEST = 0.5, 2.0
 """Of the correct statement's length."""
 
 
+@dataclass(frozen=True)
+class DropRepeats:
+    """Drops a correct statement that says the same as an earlier one, also of another book."""
+
+    name: ClassVar[str] = "deduplicate"
+    version: ClassVar[int] = 1
+    role: ClassVar[None] = None
+
+    def settings(self) -> Mapping[str, Any]:
+        return {}
+
+    def context(self, contents: Mapping[str, Content]) -> Mapping[str, Any]:
+        first: dict[str, str] = {}
+        for item, content in contents.items():
+            first.setdefault(same_key(content["text"]), item)
+        earlier = {item: first[same_key(content["text"])] for item, content in contents.items()}
+        return {item: other for item, other in earlier.items() if other != item}
+
+    async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
+        return Dropped("duplicate", f"repeats {context}", context) if context else Kept(content)
+
+
 @dataclass(frozen=True, slots=True)
 class Falsify(NoContext):
     asks: int
@@ -307,6 +331,31 @@ def named_and_said(text: str) -> tuple[str, str]:
     """A statement's name, with its colon, and what it says. "" where the first line is no name."""
     name, _, said = map(str.strip, text.partition("\n"))
     return (name, said) if said and name.endswith((":", "：")) else ("", text.strip())
+
+
+def set_alike(correct: str, false: str) -> tuple[str, str]:
+    """Both as they are, where they have the same blanks, ends of lines and signs that nobody sees; else as far apart
+    from that as it takes: a pair has to differ in what it says alone."""
+    correct, false = ("\n".join(map(str.rstrip, text.strip().splitlines())) for text in (correct, false))
+    for form in (str, _with_single_blanks, _in_one_line):
+        pair = form(correct), form(false)
+        if _blanks(pair[0]) == _blanks(pair[1]):
+            break
+    return pair
+
+
+def _blanks(text: str) -> tuple[Counter[str], frozenset[str]]:
+    return Counter(re.findall(r"\s{2,}|[^\S ]", text)), unseen_in(text)
+
+
+def _with_single_blanks(text: str) -> str:
+    lines = (" ".join(line.split()) for line in without_unseen(text).splitlines())
+    return "\n".join(filter(None, lines))
+
+
+def _in_one_line(text: str) -> str:
+    """Below its name."""
+    return "\n".join(filter(None, (" ".join(part.split()) for part in named_and_said(without_unseen(text)))))
 
 
 def _plain(text: str) -> str:
