@@ -231,11 +231,11 @@ def audit_command(pipeline: Path, number: int, seed: int) -> None:
     line.
 
     \b
-      {"item": "3f2a91...", "seen": "9c1f...", "right": true, "auditor": "ann"}
-      {"item": "77b0c4...", "seen": "02ab...", "right": false, "reason": "holds at 2 atm"}
+      {"item": "3f2a91...", "seen": "9c1f...", "seed": 0, "right": true, "auditor": "ann"}
+      {"item": "77b0c4...", "seen": "02ab...", "seed": 0, "right": false, "reason": "holds at 2 atm"}
 
     Rows like these (other keys are ignored) go into the file that `[card] audit` names. `build status` and the card
-    then bound the share of items that are wrong.
+    then bound the share of items that are wrong. Leave out none that was drawn: the rows behind it do not count.
     """
     import json
 
@@ -255,6 +255,7 @@ def audit_command(pipeline: Path, number: int, seed: int) -> None:
         told = {
             "item": item,
             "seen": content_digest(content),
+            "seed": seed,
             "content": part.mendable(content),
             "source": part.shown(content),
         }
