@@ -73,7 +73,7 @@ build_group.add_command(capture_command)
 @options.as_json("the funnel")
 def run_command(pipeline: Path, max_cost: float | None, again: bool, as_json: bool) -> None:
     """Run the stages of PIPELINE, and publish what passes them: assess, filter, deduplicate, convert, check and review
-    of questions; filter, specify, falsify, check and review of statements.
+    of questions; filter, specify, deduplicate, falsify, check and review of statements.
 
     Replies and steps are kept in the workbench: after Ctrl-C, a kill or a failure the same command goes on, and pays
     for nothing twice. A changed prompt, model or setting redoes its stage and what depends on it. Exits with 1 where a
@@ -232,11 +232,11 @@ def audit_command(pipeline: Path, number: int, seed: int) -> None:
     line.
 
     \b
-      {"item": "3f2a91...", "seen": "9c1f...", "right": true, "auditor": "ann"}
-      {"item": "77b0c4...", "seen": "02ab...", "right": false, "reason": "holds at 2 atm"}
+      {"item": "3f2a91...", "seen": "9c1f...", "seed": 0, "right": true, "auditor": "ann"}
+      {"item": "77b0c4...", "seen": "02ab...", "seed": 0, "right": false, "reason": "holds at 2 atm"}
 
     Rows like these (other keys are ignored) go into the file that `[card] audit` names. `build status` and the card
-    then bound the share of items that are wrong.
+    then bound the share of items that are wrong. Leave out none that was drawn: the rows behind it do not count.
     """
     import json
 
@@ -256,6 +256,7 @@ def audit_command(pipeline: Path, number: int, seed: int) -> None:
         told = {
             "item": item,
             "seen": content_digest(content),
+            "seed": seed,
             "content": part.mendable(content),
             "source": part.shown(content),
         }

@@ -1,10 +1,10 @@
 """The audit: people look at published items drawn at random, and bounds say how many of all may be wrong."""
 
-import random
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
@@ -15,16 +15,18 @@ from toolablate.experiments.construction.stages import Content, FullText
 from toolablate.experiments.construction.workbench import content_digest
 from toolablate.experiments.plans.lines import located
 from toolablate.traces.errors import InputError
+from toolablate.traces.records import digest_json
 
 
 class AuditRow(BaseModel):
-    """What one person says of one item: whether it is `right`, and where it is not, why. `seen` is as `build audit`
-    prints it."""
+    """What one person says of one item: whether it is `right`, and where it is not, why. `seen` and `seed` are as
+    `build audit` prints them."""
 
     model_config = ConfigDict(frozen=True)
 
     item: FullText
     seen: FullText
+    seed: int = 0
     right: bool
     auditor: str = ""
     reason: str = ""
@@ -33,6 +35,7 @@ class AuditRow(BaseModel):
 ALLOWED = {
     "item": "the item's id, as `build audit` prints it",
     "seen": "as `build audit` prints it",
+    "seed": "as `build audit` prints it",
     "right": "true or false",
     "auditor": "a text in quotes",
     "reason": "a text in quotes",
@@ -57,21 +60,32 @@ class Audit:
 
 def drawn(contents: Mapping[str, Content], number: int, seed: int) -> list[str]:
     """So many items, or all, in the order in which they are drawn: a larger number has the same first ones."""
-    items = sorted(contents)
-    random.Random(f"audit {seed}").shuffle(items)  # noqa: S311 - a sample, not a secret
-    return items[:number]
+    return _in_order(contents, seed)[:number]
+
+
+def _in_order(items: Iterable[str], seed: int) -> list[str]:
+    """Of each two items the same one is first whatever the others are."""
+    return sorted(items, key=lambda item: digest_json(["audit", seed, item]))
 
 
 def audit_of(path: str, contents: Mapping[str, Content], earlier: Mapping[str, Collection[str]]) -> Audit:
     """Of what is published, `contents`; `earlier` has the digests of each item's texts that ever were. A finding stays
-    one of the draw when it was acted on: what it says of the items that nobody looked at is still so. Raises InputError
-    that names the file, the row, the key."""
+    one of the draw when it was acted on: what it says of the items that nobody looked at is still so. A row
+    counts where everything has one that its seed draws before it: what was picked by hand says nothing of the others.
+    Raises InputError that names the file, the row, the key."""
     seen = {item: content_digest(content) for item, content in contents.items()}
     wrong: dict[str, bool] = {}
     still: set[str] = set()
     not_counted: defaultdict[str, list[int]] = defaultdict(list)
-    for place, row in typed_rows(path, AuditRow, ALLOWED):
-        if why := _not_counted(row, seen, earlier):
+    rows = [*typed_rows(path, AuditRow, ALLOWED)]
+    looked_at = {row.item for _, row in rows if row.seen in _texts(row, seen, earlier)}
+    sample = {
+        item
+        for seed in {row.seed for _, row in rows}
+        for item in takewhile(looked_at.__contains__, _in_order(seen.keys() | looked_at, seed))
+    }
+    for place, row in rows:
+        if why := _not_counted(row, seen, earlier) or ("" if row.item in sample else _PICKED):
             not_counted[why].append(place.number)
             continue
         wrong[row.item] = wrong.get(row.item, False) or not row.right
@@ -83,9 +97,17 @@ def audit_of(path: str, contents: Mapping[str, Content], earlier: Mapping[str, C
     return Audit(len(wrong), found, found - len(still), len(seen), ci95, at_most, dict(not_counted))
 
 
+_PICKED = "an item that is drawn before it has none: look at all that `build audit` draws, or at the first ones"
+
+
+def _texts(row: AuditRow, seen: Mapping[str, str], earlier: Mapping[str, Collection[str]]) -> set[str]:
+    """Digests of all that were ever published of the row's item."""
+    return {*earlier.get(row.item, ()), *([seen[row.item]] if row.item in seen else [])}
+
+
 def _not_counted(row: AuditRow, seen: Mapping[str, str], earlier: Mapping[str, Collection[str]]) -> str:
     """Why a row says nothing of the draw; "" where it does."""
-    known = {*earlier.get(row.item, ()), *([seen[row.item]] if row.item in seen else [])}
+    known = _texts(row, seen, earlier)
     if not known:
         shortened = any(item.startswith(row.item.rstrip(".")) for item in (*seen, *earlier))
         return "`item` is not the whole id" if shortened else "`item` is none that was published"

@@ -53,7 +53,7 @@ READING_TOKENS = 3_000
 """Of a reply that repeats a thread."""
 _OF_ONE_REQUEST = REFUSALS | {"request_too_large", "bad_image"}
 """Codes of errors that say nothing of other requests, nor of a later time: no outage."""
-_OF_ONE_OR_ALL = frozenset({"bad_request", "forbidden"})
+_OF_REQUEST_OR_ENDPOINT = frozenset({"bad_request", "forbidden"})
 """Of errors that are of one request where the endpoint takes others, and else of the endpoint."""
 
 
@@ -411,7 +411,9 @@ class _Log:
 def _keep_own_refusals(bench: Workbench, tried: Passed, asking: _Log) -> None:
     """A plain refusal is of one item where the model replied to another of the stage: in this asking; or ever, where
     nothing else was asked. An endpoint that was given up, or replied to none, refuses all."""
-    refused = {step: each for step, each in asking.failed.items() if each[1].partition(": ")[0] in _OF_ONE_OR_ALL}
+    refused = {
+        step: each for step, each in asking.failed.items() if each[1].partition(": ")[0] in _OF_REQUEST_OR_ENDPOINT
+    }
     if not refused or len(asking.begun) < len(tried.lacking):
         return
     paid = bench.paid() if len(asking.begun) == 1 else {}

@@ -15,7 +15,7 @@ from toolablate.benchmarks.prompt import LETTERS
 from toolablate.benchmarks.questions import questions_of
 from toolablate.experiments.construction.json_replies import ReplyForm, ask_for, request_for
 from toolablate.experiments.construction.pipeline import DuplicatesSection
-from toolablate.experiments.construction.question_checks import normal
+from toolablate.experiments.construction.question_checks import normal, same_key, says_the_same
 from toolablate.experiments.construction.stages import Content, Dropped, Kept, Outcome, Role
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import ChoiceTarget, Question, ReferenceTarget
@@ -57,7 +57,7 @@ class Deduplicate:
     asks: int
     prompt: str = SAME_PROMPT
     name: ClassVar[str] = "deduplicate"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     role: ClassVar[Role] = "checker"
 
     def settings(self) -> Mapping[str, Any]:
@@ -79,7 +79,7 @@ class Deduplicate:
         first: dict[tuple[str, str], str] = {}
         repeated = {}
         for name, each in every.items():
-            earlier = first.setdefault((normal(each.text), normal(each.answer)), name)
+            earlier = first.setdefault((normal(each.text), same_key(each.answer)), name)
             if earlier != name:
                 repeated[name] = [_told(every, earlier, 1.0, asked=False)]
         left = {name: each.text for name, each in every.items() if name not in repeated}
@@ -125,7 +125,7 @@ async def _repeating(
         found = await ask_for(request, Same, ask, asks)
         if found.same:
             why = [f"asks the same as {told}{f': {found.reason}' if found.reason.strip() else ''}"]
-            if other["answer"] and normal(other["answer"]) != normal(compared.answer):
+            if other["answer"] and not says_the_same(other["answer"], compared.answer):
                 why.append(f"answers differ: {one_line(other['answer'], max_chars=_ANSWER_SHOWN)!r}")
             return Dropped("duplicate", "; ".join(why), other["name"])
     return None
@@ -150,7 +150,7 @@ class Distinct:
     asks: int
     prompt: str = SAME_PROMPT
     name: ClassVar[str] = "distinct"
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     role: ClassVar[Role] = "checker"
 
     def settings(self) -> Mapping[str, Any]:
@@ -164,16 +164,16 @@ class Distinct:
     def context(self, contents: Mapping[str, Content]) -> Mapping[str, Any]:
         """As `Deduplicate` has it."""
         every = {name: _Compared(each.prompt, _answer_of(each)) for name, each in self.published.items()}
-        options = {name: {*map(normal, each.choices)} for name, each in self.published.items()}
+        options = {name: {*map(same_key, each.choices)} for name, each in self.published.items()}
         every |= {item: _as_asked(content) for item, content in contents.items()}
-        options |= {item: {*map(normal, content["asked"].get("options", ()))} for item, content in contents.items()}
+        options |= {item: {*map(same_key, content["asked"].get("options", ()))} for item, content in contents.items()}
         repeated: dict[str, Any] = {}
         words: dict[str, list[str]] = defaultdict(list)
         for later, each in every.items():
             those = words[normal(each.text)]
             for earlier in those:
                 one, other = options[later], options[earlier]
-                if not (one and other) or normal(each.answer) in other or normal(every[earlier].answer) in one:
+                if not (one and other) or same_key(each.answer) in other or same_key(every[earlier].answer) in one:
                     repeated[later] = [_told(every, earlier, 1.0, asked=False)]
                     break
             else:
@@ -194,7 +194,7 @@ def _as_asked(content: Content) -> _Compared:
 
 def _kind(compared: _Compared) -> str:
     """Of two near questions of one kind the checker is asked: people who accepted both read the numbers."""
-    return "\n".join([normal(compared.answer), *_NUMBER.findall(normal(compared.text))])
+    return "\n".join([same_key(compared.answer), *_NUMBER.findall(same_key(compared.text))])
 
 
 _NUMBER = re.compile(r"[-−]?\d+(?:[.,]\d+)*")

@@ -41,6 +41,7 @@ from toolablate.experiments.construction.stages import Content, Kept, Stage, goi
 from toolablate.experiments.construction.statement_stages import (
     STRATEGIES,
     CheckTwin,
+    DropRepeats,
     Falsify,
     Specify,
     StandsAlone,
@@ -215,6 +216,7 @@ def stages_of(pipeline: Pipeline, bench: Workbench) -> tuple[Stage, ...]:
             StandsAlone(),
             Specify(asks, prompts["specify"]),
             *_proofreading(pipeline, bench),
+            DropRepeats(),
             Falsify(asks, prompts["falsify"]),
             CheckTwin(correct),
             _review(pipeline, bench),

@@ -21,6 +21,7 @@ from toolablate.experiments.construction.pipeline import Pipeline, is_published,
 from toolablate.experiments.construction.question_checks import letter_of, lpfqa_texts, numbered
 from toolablate.experiments.construction.review import Review, by_item, said_of
 from toolablate.experiments.construction.stages import ID_DIGITS, Content, Dropped, Role
+from toolablate.experiments.construction.statement_stages import set_alike
 from toolablate.experiments.construction.style_guess import style_told
 from toolablate.experiments.construction.thread_worlds import false_replies, thread_worlds
 from toolablate.experiments.construction.workbench import Workbench
@@ -253,9 +254,10 @@ def statements_of(item: str, content: Content, language: str) -> tuple[dict[str,
     about = {key: content[key] for key in keys if content.get(key)}
     about |= {**_licence(content), "language": language}
     correct, false = item[:ID_DIGITS], content["false"]
-    twin = {"text": false["text"], "reason": false["reason"], "strategy": false["strategy"]}
+    text, false_text = set_alike(content["text"], false["text"])
+    twin = {"text": false_text, "reason": false["reason"], "strategy": false["strategy"]}
     return (
-        {"id": correct, "text": content["text"], "correct": True, **about},
+        {"id": correct, "text": text, "correct": True, **about},
         {"id": f"{correct}-false", "correct": False, "of": correct, **twin, **about},
     )
 

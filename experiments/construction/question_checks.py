@@ -68,14 +68,26 @@ _NAMES_A_LETTER = re.compile(
 def normal(text: str) -> str:
     """As two options are compared: no compatibility forms, case, blanks, signs without width or final stop."""
     folded = unicodedata.normalize("NFKC", text).casefold()
-    # ASCII has no sign without width. Of tens of thousands of texts this look at each sign took most of the time.
-    shown = folded if folded.isascii() else "".join(sign for sign in folded if unicodedata.category(sign) != "Cf")
-    return " ".join(shown.split()).rstrip(".。 ")
+    return " ".join(without_unseen(folded).split()).rstrip(".。 ")
+
+
+def _is_unseen(sign: str) -> bool:
+    return unicodedata.category(sign) == "Cf"
+
+
+def unseen_in(text: str) -> frozenset[str]:
+    """The signs without width, such as marks of direction and soft hyphens."""
+    return frozenset() if text.isascii() else frozenset(filter(_is_unseen, text))
+
+
+def without_unseen(text: str) -> str:
+    # ASCII has no such sign. Of tens of thousands of texts this look at each sign took most of the time.
+    return text if text.isascii() else "".join(sign for sign in text if not _is_unseen(sign))
 
 
 def says_the_same(one: str, other: str) -> bool:
     """But for quotation marks, hyphens between letters, signs of LaTeX and zeros that end a decimal."""
-    return _bare(one) == _bare(other)
+    return same_key(one) == same_key(other)
 
 
 _UNSAID = re.compile(r"[\"'“”„‘’«»$\\{}]")
@@ -83,7 +95,8 @@ _HYPHEN = re.compile(r"(?<=[^\W\d_])[-‐‑](?=[^\W\d_])")
 _LAST_ZEROS = re.compile(r"(?<![\d.,])(\d+)(?:\.0+|(\.\d*[1-9])0+)(?![\d.,])")
 
 
-def _bare(text: str) -> str:
+def same_key(text: str) -> str:
+    """Equal of texts that say the same."""
     return _LAST_ZEROS.sub(r"\1\2", " ".join(_HYPHEN.sub(" ", _UNSAID.sub("", normal(text))).split()))
 
 
@@ -96,7 +109,7 @@ def faults_of(content: Content, asked: Mapping[str, Any]) -> list[str]:
         faults.append("question: is in another language than the original")
     faults += _language_faults(asked, question)
     for key, text in texts_of(asked):
-        faults += faults_beside(content, key, text)
+        faults += faults_beside(content, key, text) + unseen_faults(key, text, _material(content))
     faults += _option_faults(asked) if "options" in asked else _answer_faults(asked)
     return faults or _form_faults(asked)
 
@@ -226,8 +239,11 @@ def texts_of(asked: Mapping[str, Any]) -> list[tuple[str, str]]:
 def faults_beside(content: Content, key: str, text: str) -> list[str]:
     """Personal data in a text that is to be published of an item, which its material has not."""
     names = KnownNames.read(content.get("names", {}))
-    known = "\n".join(content.get(each, "") for each in ("title", "question", "answer", "explanation"))
-    return personal_faults(key, text, known, names)
+    return personal_faults(key, text, _material(content), names)
+
+
+def _material(content: Content) -> str:
+    return "\n".join(content.get(each, "") for each in ("title", "question", "answer", "explanation"))
 
 
 def personal_faults(key: str, text: str, known: str = "", names: KnownNames = NO_NAMES) -> list[str]:
@@ -240,6 +256,13 @@ def address_faults(key: str, text: str, known: str) -> list[str]:
     """Addresses of the web that a model made up."""
     found = addresses_in(text, known)
     return [f"{key}: leave out {_listed(found)}: no such address is in the material"] if found else []
+
+
+def unseen_faults(key: str, text: str, known: str) -> list[str]:
+    """Signs that nobody sees, and by which a program knows one text from the others."""
+    found = sorted(unseen_in(text) - unseen_in(known))
+    signs = ", ".join(f"U+{ord(sign):04X}" for sign in found[:_TOLD])
+    return [f"{key}: holds signs that nobody sees, {signs}: leave them out"] if found else []
 
 
 _TOLD = 10
@@ -257,10 +280,10 @@ def _option_faults(asked: Mapping[str, Any]) -> list[str]:
     faults = []
     if not FEWEST_OPTIONS <= len(options) <= MOST_OPTIONS:
         faults.append(f"options: {FEWEST_OPTIONS} to {MOST_OPTIONS}, found {len(options)}")
-    alike, bare = Counter(map(normal, options)), Counter(map(_bare, options))
+    alike, bare = Counter(map(normal, options)), Counter(map(same_key, options))
     if "" in alike:
         faults.append("options: one is blank")
-    if twice := next((option for option in options if option.strip() and bare[_bare(option)] > 1), None):
+    if twice := next((option for option in options if option.strip() and bare[same_key(option)] > 1), None):
         faults.append(f"options: two are the same: {twice!r}")
     if not alike[normal(asked["right"])]:
         faults.append("correct_answer: it has to be exactly one of the options, word for word")
@@ -391,9 +414,9 @@ def gives_away(question: str, answer: str, options: Sequence[str]) -> bool:
 
 def holds(text: str, answer: str) -> bool:
     """Word for word, but for what `says_the_same` does not look at. A short answer may stand there by chance."""
-    said = _bare(answer)
+    said = same_key(answer)
     wide = sum(sign >= _WIDE for sign in said)
-    return sum(map(str.isalnum, said)) + wide >= _LEAK_SIGNS and _stands_in(said, _bare(text))
+    return sum(map(str.isalnum, said)) + wide >= _LEAK_SIGNS and _stands_in(said, same_key(text))
 
 
 _OFFERED_SIGNS = 12

@@ -2,6 +2,7 @@
 check what came."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import ceil, floor
@@ -14,7 +15,16 @@ from toolablate.benchmarks.judging.answers import Ask
 from toolablate.benchmarks.rows.sources import typed_rows
 from toolablate.experiments.construction.json_replies import ReplyForm, ask_for, request_for
 from toolablate.experiments.construction.languages import another_language
-from toolablate.experiments.construction.question_checks import address_faults, normal, personal_faults
+from toolablate.experiments.construction.question_checks import (
+    address_faults,
+    normal,
+    personal_faults,
+    same_key,
+    says_the_same,
+    unseen_faults,
+    unseen_in,
+    without_unseen,
+)
 from toolablate.experiments.construction.stages import (
     Content,
     Dropped,
@@ -206,10 +216,20 @@ Keep the language."""
 
 # What says of the statement itself that it is false, rather than say something false.
 _WRONG = r"(?:false|untrue|incorrect|wrong|not (?:true|correct|right|the case))"
+_CHANGED = r"(?:falsified|modified|altered|changed|fabricated|inverted)"
+_TEXT_NAMES = r"(?:statement|version|text|sentence|claim|passage|twin)"
 _SELF_DENIAL = re.compile(
     rf"\bit(?: is|'s) {_WRONG},? (?:that|to (?:say|claim|state))\b"
     rf"|\b(?:this|th(?:is|e|at)(?: (?:above|following|previous))? (?:statement|claim|assertion|sentence)) is {_WRONG}\b"
     rf"|(?:^|[.;:(] ?)that is {_WRONG}\b|[(\[]{_WRONG}[)\].!]|(?:^|\n|[.:] ){_WRONG} ?[:.!]"
+    # Inside it, "(modified)" may belong to a term.
+    rf"|[(\[](?:th(?:is|e) (?:{_TEXT_NAMES} )?(?:is|was) )?(?:{_WRONG}|{_CHANGED})(?: {_TEXT_NAMES})?[)\]][.!]?\s*$"
+    rf"|^\s*[(\[]?(?:{_WRONG}|{_CHANGED})(?: {_TEXT_NAMES})?[)\]:]|[(\[](?:{_WRONG}|{_CHANGED}) {_TEXT_NAMES}[)\]]"
+    r"|\bthe original (?:said|says|stated)\b"
+    rf"|\b(?:the )?(?:original|correct) {_TEXT_NAMES} (?:is|was|has|had|said|says|states|stated|reads?)\b"
+    rf"|\b{_CHANGED} from the original\b"
+    r"|[(\[](?:falsch|verfälscht|gefälscht|geändert|verändert)[)\]]|\bim original (?:steht|stand|heißt|hieß)\b"
+    r"|[(（\[【](?:错误|假|已?(?:篡改|修改|改动))(?:的?(?:陈述|说法|版本))?[)）\]】]|原(?:文|句|话)(?:是|为|说|写)"
     r"|\bes ist (?:falsch|nicht (?:wahr|richtig)),? dass\b|\bdiese (?:aussage|behauptung) ist (?:falsch|nicht wahr)\b"
     r"|(?:这|该|此|上述)(?:种|个)?(?:说法|陈述|命题|论断)?(?:是)?(?:错误|不正确|不对|假)的",
     re.IGNORECASE,
@@ -228,6 +248,28 @@ _LONGEST_ENDING = 12
 _DOUBLED = re.compile(r"([a-z])\1$")
 SHORTEST, LONGEST = 0.5, 2.0
 """Of the correct statement's length."""
+
+
+@dataclass(frozen=True)
+class DropRepeats:
+    """Drops a correct statement that says the same as an earlier one, also of another book."""
+
+    name: ClassVar[str] = "deduplicate"
+    version: ClassVar[int] = 1
+    role: ClassVar[None] = None
+
+    def settings(self) -> Mapping[str, Any]:
+        return {}
+
+    def context(self, contents: Mapping[str, Content]) -> Mapping[str, Any]:
+        first: dict[str, str] = {}
+        for item, content in contents.items():
+            first.setdefault(same_key(content["text"]), item)
+        earlier = {item: first[same_key(content["text"])] for item, content in contents.items()}
+        return {item: other for item, other in earlier.items() if other != item}
+
+    async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
+        return Dropped("duplicate", f"repeats {context}", context) if context else Kept(content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,9 +306,9 @@ _SAY_ELSE = "change what it says: another thing, number, condition, order, cause
 def twin_faults(correct: str, false: str) -> list[str]:
     """What is wrong with an incorrect statement beside the correct one, whatever it says."""
     faults = []
-    if normal(false) == normal(correct):
+    if says_the_same(false, correct):
         faults.append(f"transformed_content: says the same as the correct statement; {_SAY_ELSE}")
-    elif _denials(false) != _denials(correct) and _bare(false) == _bare(correct):
+    elif _denials(false) != _denials(correct) and _undenied(false) == _undenied(correct):
         faults.append(f"transformed_content: merely denies the correct statement; {_SAY_ELSE}")
     elif _SELF_DENIAL.search(_plain(false)) and not _SELF_DENIAL.search(_plain(correct)):
         faults.append(f"transformed_content: says of itself that it is false; {_SAY_ELSE}")
@@ -277,6 +319,7 @@ def twin_faults(correct: str, false: str) -> list[str]:
         )
     if named_and_said(false)[0] != named_and_said(correct)[0]:
         faults.append("transformed_content: its first line, the name, is another; repeat it as it is")
+    faults += unseen_faults("transformed_content", false, correct)
     faults += personal_faults("transformed_content", false, correct)
     faults += address_faults("transformed_content", false, correct)
     if another_language(false, correct):
@@ -288,6 +331,31 @@ def named_and_said(text: str) -> tuple[str, str]:
     """A statement's name, with its colon, and what it says. "" where the first line is no name."""
     name, _, said = map(str.strip, text.partition("\n"))
     return (name, said) if said and name.endswith((":", "：")) else ("", text.strip())
+
+
+def set_alike(correct: str, false: str) -> tuple[str, str]:
+    """Both as they are, where they have the same blanks, ends of lines and signs that nobody sees; else as far apart
+    from that as it takes: a pair has to differ in what it says alone."""
+    correct, false = ("\n".join(map(str.rstrip, text.strip().splitlines())) for text in (correct, false))
+    for form in (str, _with_single_blanks, _in_one_line):
+        pair = form(correct), form(false)
+        if _blanks(pair[0]) == _blanks(pair[1]):
+            break
+    return pair
+
+
+def _blanks(text: str) -> tuple[Counter[str], frozenset[str]]:
+    return Counter(re.findall(r"\s{2,}|[^\S ]", text)), unseen_in(text)
+
+
+def _with_single_blanks(text: str) -> str:
+    lines = (" ".join(line.split()) for line in without_unseen(text).splitlines())
+    return "\n".join(filter(None, lines))
+
+
+def _in_one_line(text: str) -> str:
+    """Below its name."""
+    return "\n".join(filter(None, (" ".join(part.split()) for part in named_and_said(without_unseen(text)))))
 
 
 def _plain(text: str) -> str:
@@ -303,12 +371,12 @@ def _denials(text: str) -> int:
     return of_itself + len(_DENIALS.findall(text))
 
 
-def _bare(text: str) -> str:
+def _undenied(text: str) -> str:
     """The words without what denies, and the verbs, articles and endings that go with it."""
     text = _plain(normal(text))
     for gone in (_SELF_DENIAL, _DENIALS, _AUXILIARIES, _ARTICLES):
         text = gone.sub(" ", text)
-    return "".join(map(_stem, re.findall(r"\w+", text)))
+    return "".join(map(_stem, re.findall(r"\w+", same_key(text))))
 
 
 def _stem(word: str) -> str:
@@ -323,18 +391,18 @@ class CheckTwin:
 
     correct: Callable[[], Mapping[str, Content]]
     name: str = "check"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     role: ClassVar[None] = None
 
     def settings(self) -> Mapping[str, Any]:
         return {}
 
     def context(self, contents: Mapping[str, Content]) -> Mapping[str, Any]:
-        correct = {normal(content["text"]): item for item, content in (*contents.items(), *self.correct().items())}
+        correct = {same_key(content["text"]): item for item, content in (*contents.items(), *self.correct().items())}
         seen: dict[str, str] = {}
         found = dict[str, tuple[str, ...]]()
         for item, content in contents.items():
-            false = normal(content["false"]["text"])
+            false = same_key(content["false"]["text"])
             if false in correct:
                 found[item] = "equals a correct statement", f"that of {correct[false]}"
             elif false in seen:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from toolablate.benchmarks.prompt import LETTERS
 from toolablate.experiments.construction.question_checks import letter_of
 from toolablate.experiments.construction.stages import Content
+from toolablate.experiments.construction.statement_stages import set_alike
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,7 +48,7 @@ def groups_of(contents: Iterable[Content]) -> list[tuple[str, ...]]:
     found: list[tuple[str, ...]] = []
     for content in contents:
         if "false" in content:
-            found.append((content["text"], content["false"]["text"]))
+            found.append(set_alike(content["text"], content["false"]["text"]))
         elif "options" in content["asked"]:
             asked: Mapping[str, Any] = content["asked"]
             place = LETTERS.index(letter_of(asked))

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from toolablate.experiments.construction.question_checks import normal
+from toolablate.experiments.construction.question_checks import normal, same_key
 from toolablate.experiments.construction.review import Reviewed
 from toolablate.experiments.construction.stages import Content
 from toolablate.reports.html.marking import UNSEEN
@@ -50,7 +50,7 @@ class Field:
     @property
     def twice(self) -> set[int]:
         """The places of options that are the same as another one."""
-        said = [normal(text) for text in self.texts] if self.key == "options" else []
+        said = [same_key(text) for text in self.texts] if self.key == "options" else []
         return {place for place, text in enumerate(said) if text and said.count(text) > 1}
 
 

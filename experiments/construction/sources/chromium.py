@@ -11,12 +11,12 @@ import base64
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
+from toolablate.sandbox.host_resources import ProcessKeeper
 from toolablate.tools.extraction.kinds import Unreadable, decode, kind_of
 from toolablate.tools.text import one_line, plain_text
 from toolablate.tools.web import Exchange, Fetched, FetchError, HttpClient, LiveHttpClient, follow
@@ -272,8 +272,10 @@ async def guarded_chromium(policy: WebPolicy, limits: Limits) -> AsyncIterator[G
             stack.push_async_callback(each.close)
         refused: list[str] = []
         proxy = await stack.enter_async_context(_nowhere(refused))
-        home = stack.enter_context(tempfile.TemporaryDirectory(prefix="toolablate-chromium-"))
-        started = await stack.enter_async_context(_Started(program, proxy, home))
+        # Its folder is Chromium's home, and goes also where we are killed.
+        keeper = ProcessKeeper()
+        stack.push_async_callback(keeper.close)
+        started = await stack.enter_async_context(_Started(program, proxy, str(keeper.folder)))
         yield GuardedChromium(started, client, parts, policy, limits, refused)
 
 

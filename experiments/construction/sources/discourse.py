@@ -71,7 +71,7 @@ _OF_ONE_PAGE = frozenset(
     {"", "http_401", "http_403", "http_404", "http_410", "too_large", "bad_encoding", "too_many_redirects"}
 )
 """Why one thread cannot be read while its forum can."""
-_OF_ONE_OR_ALL = frozenset({NO_JSON, "http_500", "http_502", "http_504", "timeout"})
+_OF_PAGE_OR_FORUM = frozenset({NO_JSON, "http_500", "http_502", "http_504", "timeout"})
 _MOST_IN_A_ROW = 10
 """Topics that fail so. Beyond that the forum does: a page that asks for a login, or whether a person reads, stands in
 the place of each, or the program behind it is broken."""
@@ -94,7 +94,7 @@ async def discourse_threads(
         try:
             thread = await _topic(forum, reader, url, solved=bool(listed.has_accepted_answer))
         except ForumUnreadableError as error:
-            if error.code not in _OF_ONE_OR_ALL:
+            if error.code not in _OF_PAGE_OR_FORUM:
                 raise
             in_a_row.append(LeftOut(url, forum.name, str(error)))
             if len(in_a_row) == _MOST_IN_A_ROW:

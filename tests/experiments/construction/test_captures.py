@@ -5,6 +5,8 @@ import json
 import os
 import shutil
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -299,6 +301,37 @@ def test_pages_without_a_charset_are_drawn_as_what_they_are(tmp_path: Path, site
     one, other = load_capture_items(tmp_path / "captures.jsonl").values()
     assert (one["title"], one["text"]) == (other["title"], other["text"]) == ("Ида", said)
     assert one["tiles"] == other["tiles"]
+
+
+STARTS = """
+import asyncio, time
+from toolablate.experiments.construction.sources.chromium import Limits, guarded_chromium
+from toolablate.tools.web.policy import WebPolicy
+
+async def main():
+    async with guarded_chromium(WebPolicy(), Limits()):
+        print("started", flush=True)
+        time.sleep(600)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.deep
+def test_a_capture_that_is_killed_leaves_no_folder(tmp_path: Path) -> None:
+    started = subprocess.Popen(
+        [sys.executable, "-c", STARTS], stdout=subprocess.PIPE, env={**os.environ, "TMPDIR": str(tmp_path)}
+    )
+    assert started.stdout is not None
+    assert started.stdout.readline() == b"started\n"
+    assert [*tmp_path.glob("toolablate-*")]
+    started.kill()
+    started.wait()
+    started.stdout.close()
+    deadline = time.monotonic() + 60
+    while [*tmp_path.glob("toolablate-*")] and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not [*tmp_path.glob("toolablate-*")]
 
 
 @pytest.mark.deep

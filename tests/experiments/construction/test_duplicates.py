@@ -73,6 +73,7 @@ ALKENE = "Of cis- and trans-1,2-dichloroethene, which isomer has the {} boiling 
         ((ACID.format("0.10"), "acidic"), (ACID.format("0.0010"), "acidic"), [True]),
         ((ALKENE.format("higher"), "cis"), (ALKENE.format("lower"), "trans"), [True]),
         (("What colour has it then?", "Colourless"), ("What colour has it then?", "Brown, MnO2"), [True]),
+        (("How strong is it?", "0.10 M"), ("How strong is it?", "“0.1 M”"), [False]),
         (("What colour has it then?", "Colourless"), ("What colour  has IT then?", "colourless."), [False]),
         (("What colour has it then?", "Colourless"), ("Why do tyres wear out?", "Colourless"), []),
     ],
@@ -90,10 +91,12 @@ def test_questions_of_the_same_words_are_told_apart_by_their_options() -> None:
         "first": {"right": "iron rusts", "options": ["iron rusts", "tin boils"]},
         "other options": {"right": "lead melts", "options": ["lead melts", "zinc burns"]},
         "other answer": {"right": "tin boils", "options": ["iron rusts", "tin boils"]},
+        "written otherwise": {"right": "“iron rusts”", "options": ["lead melts", "“iron rusts”"]},
         "short": {"answer": "zinc burns"},
     }
     contents = {name: {"asked": {"question": "Which of these holds?", **each}} for name, each in asked.items()}
-    assert compared(contents) == {"other answer": [("first", 1.0, False)], "short": [("first", 1.0, False)]}
+    repeated = ("other answer", "written otherwise", "short")
+    assert compared(contents) == {name: [("first", 1.0, False)] for name in repeated}
 
 
 def test_no_question_that_a_named_file_has_is_published_in_its_words(tmp_path: Path) -> None:

@@ -112,6 +112,11 @@ def test_options_are_looked_for_in_linear_time(text: str) -> None:
     assert not _lists_options(text, OPTIONS)
 
 
+def test_an_option_has_no_sign_that_nobody_sees() -> None:
+    assert "options" in option_faults([f"{OPTIONS[0]}\u202e", *OPTIONS[1:]])
+    assert option_faults([f"{OPTIONS[0]}\u202e", *OPTIONS[1:]], question=f"\u202e{QUESTION}") == []
+
+
 QUESTION = "Which additive keeps lithium stable?"
 
 OPTIONS = ["nitrate of soda", "a sulphate", "oxide", "chloride, dry", "borate"]

@@ -14,7 +14,13 @@ from toolablate.benchmarks.encyclo_k.statements import load_statements
 from toolablate.experiments.construction import publishing
 from toolablate.experiments.construction.book_worlds import book_worlds
 from toolablate.experiments.construction.stages import Dropped, Kept
-from toolablate.experiments.construction.statement_stages import CheckTwin, StandsAlone, _bare, twin_faults
+from toolablate.experiments.construction.statement_stages import (
+    CheckTwin,
+    StandsAlone,
+    _undenied,
+    set_alike,
+    twin_faults,
+)
 
 STATEMENTS = [
     "Simplex method:\nThe simplex method moves along the edges of the feasible region to an optimal vertex.",
@@ -175,6 +181,14 @@ CORRECT = "Boiling:\nAt 1 atm water boils at 373 K, since its vapour pressure is
         (CORRECT.replace("373", "353") + " (This statement is false.)", "says of itself"),
         (CORRECT.replace("373", "353") + " That is not true.", "says of itself"),
         (CORRECT.replace("is 1 atm", "was 1 atm"), ""),
+        (CORRECT.replace("373 K", "373.0 K"), "says the same"),
+        (CORRECT.replace("boils", "does not boil").replace("373 K", "373.0 K"), "merely denies"),
+        (f"{CORRECT} [falsified]", "merely denies"),
+        (CORRECT.replace("373", "353") + " [falsified]", "says of itself"),
+        (CORRECT.replace("373", "353") + " (modified statement)", "says of itself"),
+        (CORRECT.replace("373", "353") + " Note: the original said 373.", "says of itself"),
+        (CORRECT.replace("373", "353") + " The correct statement is 373.", "says of itself"),
+        (CORRECT.replace("373", "3\u202e53"), "nobody sees, U+202E: leave"),
         (CORRECT.replace("373", "353") + " Ask jo@mail.example.", "leave out 'jo@mail.example'"),
         (CORRECT.replace("373", "353") + " See https://a.example/b.", "leave out 'https://a.example/b'"),
         ("Boiling:\nNo.", "has 12 characters"),
@@ -200,6 +214,12 @@ def test_what_is_no_twin_is_asked_for_again(false: str, told: str) -> None:
         ("水在一个大气压下沸腾于三百七十三开尔文。", "水在一个大气压下并不沸腾于三百七十三开尔文。", "denies"),
         ("汞是室温下的液态金属。", "汞并非室温下的液态金属。", "denies"),
         ("汞是室温下的液态金属。", "汞是室温下的固态金属。这种说法是错误的。", "of itself"),
+        ("汞是室温下的液态金属。", "汞是室温下的固态金属。（原文为液态）", "of itself"),
+        ("Das Wasser siedet hier bei 353 K.", "Das Wasser siedet hier bei 373 K [verfälscht].", "of itself"),
+        ("The Euler method has order 2.", "The improved (modified) Euler method has order 3.", ""),
+        ("The Euler method has order 2.", "[Modified] The Euler method has order 3.", "of itself"),
+        ("A soft\u00adware runs on 2 cores here.", "A soft\u00adware runs on 3 cores here.", ""),
+        ("A copy reads slowly from a disk.", "The original reads slowly from a disk.", ""),
         ("Das Wasser siedet hier bei 353 K.", "Das Wasser siedet hier nicht bei 353 K.", "denies"),
         ("Water is dense.\nIce floats on it.", "Water is heavy.\nIce floats on it.", ""),
         # These say something else, or say it in words that the correct one has too.
@@ -451,7 +471,52 @@ def test_a_mend_that_is_another_correct_statement_is_not_published(chat_server: 
 
 
 def test_endings_are_looked_for_in_linear_time() -> None:
-    assert _bare("s" * 200_000 + "x") == "s" * 200_000 + "x"
+    assert _undenied("s" * 200_000 + "x") == "s" * 200_000 + "x"
+
+
+@pytest.mark.parametrize(
+    ("correct", "false", "pair"),
+    [
+        # Where nothing but words differs, code keeps its blanks and a list its lines.
+        ("if x:\n    y()", "if x:\n    z()", None),
+        ("Ohm:\r\nIt falls\r\nby a tenth.", "Ohm:\nIt rises\nby a tenth.", ("Ohm:\nIt falls\nby a tenth.", None)),
+        ("Coal burns.", "\n Coal  freezes.\n", (None, "Coal freezes.")),
+        (
+            "At 3\u00a0K it  melts.\nSo it is.",
+            "At 5 K it melts.\n\nSo it is.",
+            ("At 3 K it melts.\nSo it is.", "At 5 K it melts.\nSo it is."),
+        ),
+        ("Ohm:\nIt falls\nby a tenth.", "Ohm:\nIt rises by a tenth.", ("Ohm:\nIt falls by a tenth.", None)),
+        ("It is a soft\u00adware.", "It is a hardware.", ("It is a software.", None)),
+    ],
+)
+def test_nothing_but_what_they_say_tells_a_pair_apart(
+    correct: str, false: str, pair: tuple[str | None, str | None] | None
+) -> None:
+    one, other = pair or (None, None)
+    assert set_alike(correct, false) == (one or correct, other or false)
+
+
+def test_a_pair_is_published_with_the_same_line_ends_and_a_statement_once(
+    chat_server: ChatServer, tmp_path: Path
+) -> None:
+    path = pipeline_of(tmp_path, chat_server)
+    rows = [
+        {"text": text, "discipline": "Engineering", "book": book}
+        for text, book in (
+            (STATEMENTS[0].replace("\n", "\r\n"), "GLPK"),
+            (STATEMENTS[0].removesuffix("."), "Another"),
+            (STATEMENTS[2], "GLPK"),
+        )
+    ]
+    (tmp_path / "statements.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    found = funnel(path)
+    assert found["deduplicate"]["dropped"] == {"duplicate": 1}
+    assert (found["specify"]["requests"], found["falsify"]["requests"]) == (3, 2)
+    statements = load_statements(tmp_path / "published" / "statements.jsonl")
+    texts = [STATEMENTS[0], FALSE["vertex"], STATEMENTS[2], FALSE["discards"]]
+    assert [each.text for each in statements] == texts
+    assert "repeats" in run("status", path, "--list").output
 
 
 def test_a_twin_that_is_there_twice_names_the_item_in_whose_favour_it_goes() -> None:
