@@ -53,8 +53,9 @@ from toolablate.analysis.pairing import RIGHT, mean
 from toolablate.analysis.statistics.intervals import Floats
 from toolablate.traces.records import Attribution, Distraction, Mechanism, ReplayPurpose
 
-PRIOR = 0.5
-"""Both parameters of the beta distribution that a chance has before anything is seen (Jeffreys)."""
+PRIOR = 0.1
+"""Both parameters of the beta distribution of the share of right answers among those asked for once more after a final
+reply: the model says again what it said there, so that they are mostly all right or all wrong."""
 
 LIKELY = 0.5
 """Under it a page names the next likeliest mechanism as well."""
