@@ -254,6 +254,7 @@ class Chosen:
         found = store.counterfactuals(scorers=self.scorers)
         return ((each, outcomes_of(each.case, found.get(each.case.trial, ()))) for each in self.trials)
 
+
 def first_requests(path: Path, chosen: Chosen) -> list[ReplayRequest]:
     """Arms are run again whatever they come to: so they bear on the decomposition as well."""
     with Store(path) as store:

@@ -7,9 +7,12 @@ from typing import Any
 from tests.experiments.replay.scenes import endpoint_plan, run, trial_of
 from tests.servers.chat_server import ChatServer, Step, reply
 
+from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.experiments.attribution.explained import explained
 from toolablate.experiments.attribution.replay_evidence import AGAIN
 from toolablate.experiments.attribution.replay_rounds import attribute
+from toolablate.experiments.attribution.store_report import read_explanation
+from toolablate.reports.run_groups import run_groups
 from toolablate.traces.records import ReplayDesign
 from toolablate.traces.store import Store
 
@@ -36,6 +39,10 @@ def test_what_a_wrong_trial_is_compared_with_is_run_once_more(chat_server: ChatS
     assert (each.evidence.inputs.arms.none, each.evidence.inputs.arms.without_tools) == ((1,), (1, 1))
     assert each.attribution is not None
     assert each.attribution.note.endswith("2 of 2 trials without tools are right")
+    told = read_explanation(store, trial_of(store, "python"))
+    assert isinstance(told, Explanation)
+    rows = dict(row for group in run_groups(told) for row in group.rows)
+    assert rows["without tools: 4; 4 (1 of the 2 were run once more by replays)"] == "2 of 2"
     asked = len(chat_server.requests)
     attribute(store, ONCE)
     assert len(chat_server.requests) == asked
