@@ -465,7 +465,7 @@ class Check(NoContext):
     """Drops what is faulty, with the first fault as the reason. What a writer could mend it was asked to."""
 
     name: ClassVar[str] = "check"
-    version: ClassVar[int] = 7
+    version: ClassVar[int] = 8
     role: ClassVar[None] = None
 
     def settings(self) -> Mapping[str, Any]:

@@ -277,7 +277,7 @@ class Falsify(NoContext):
     asks: int
     prompt: str
     name: ClassVar[str] = "falsify"
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 6
     role: ClassVar[Role] = "writer"
 
     def settings(self) -> Mapping[str, Any]:

@@ -561,9 +561,11 @@ def test_people_who_begin_at_once_have_items_of_their_own(site: Site) -> None:
 
 
 def test_hostile_and_chinese_material_is_inert(chat_server: ChatServer, tmp_path: Path) -> None:
-    chinese = {"question": "COMPUTE 电池需要多少节才能达到二十四伏?", "answer": "十二节", "url": "javascript:alert(3)"}
-    # A reply may have a sign that nobody sees where its material has it.
-    chinese["title"] = "\u202e电池"
+    chinese = {
+        "question": "COMPUTE \u202e电池需要多少节才能达到二十四伏?",
+        "answer": "十二节",
+        "url": "javascript:alert(3)",
+    }
     pairs: list[dict[str, Any]] = [{**PAIRS[0], "replies": [HOSTILE], "title": HOSTILE[:90]}, {**PAIRS[1], **chinese}]
     made = '{"question": "需要多少节电池?", "answer": "十二节", "points": ["说十二节"], "explanation": "\\u202e见上</textarea><b>"}'
     Writer(chat_server, {"二十四伏": [json.dumps(filtered("COMPUTE")), made]})
