@@ -56,6 +56,9 @@ def test_more_than_the_samples_is_fetched_once_two_others_have_approved(forums: 
     with reviewing(path) as site:
         ann, bob, cleo = Person(site, "ann"), Person(site, "bob"), Person(site, "cleo")
         assert "Nothing waits for you" in ann.client.get("/").text, "who proposes does not approve"
+        by_name = Person(site, name="Ann").page
+        assert by_name.status_code == 400
+        assert "ann has decided or proposed something here" in by_name.text
         first = bob.next()
         page = bob.client.get(first).text
         assert "by mail of the owner" in page
