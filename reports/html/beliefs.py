@@ -16,7 +16,7 @@ from toolablate.reports.cause_wording import attributed, chance, method_name
 from toolablate.reports.html.cards import Marks, Quote
 from toolablate.reports.html.marking import inert
 from toolablate.reports.terminal.explanation import BeliefStep, around_fall, step_lines
-from toolablate.reports.turn import turn_of
+from toolablate.reports.turn import told_flip, turn_of
 from toolablate.traces.records import Diagnosis, Event, ModelCall, Question, Score
 from toolablate.traces.terminal_text import one_line
 
@@ -224,9 +224,9 @@ def _evidence(name: str, methods: Sequence[str]) -> str:
 
 
 def falling(told: Explanation) -> range:
-    """The events between the last belief before the fall and the first after it."""
-    flip, steps = told.explained.evidence.flip, told.explained.evidence.steps
-    return range(0) if flip is None else range(steps[flip.after], steps[flip.step])
+    """The events between the last belief before the fall and the first after it; none where no clear place is known."""
+    turn = turn_of(told.explained.evidence)
+    return range(0) if turn is None else range(turn.start, turn.end)
 
 
 def believed(belief: EarlyAnswers) -> str:
@@ -316,7 +316,7 @@ def belief_figure(told: Explanation) -> BeliefFigure | None:
     def across(place: int) -> float:
         return LEFT + 12 + step * place
 
-    flip = evidence.flip
+    flip = told_flip(evidence)
     return BeliefFigure(
         width=across(last) + 24,
         height=TOP + HEIGHT + 24,
@@ -329,7 +329,8 @@ def belief_figure(told: Explanation) -> BeliefFigure | None:
 def told_steps(told: Explanation) -> Iterator[StepLine]:
     """What the trial did, the question alone first: of very many steps the first, the last, and those where the belief
     falls."""
-    flip, turn, lines = told.explained.evidence.flip, turn_of(told.explained.evidence), tuple(step_lines(told))
+    evidence, lines = told.explained.evidence, tuple(step_lines(told))
+    flip, turn = told_flip(evidence), turn_of(evidence)
     kept = set(range(len(lines)))
     if len(lines) > MOST_STEPS:
         kept = {*range(FIRST_STEPS), *range(len(lines) - LAST_STEPS, len(lines))}

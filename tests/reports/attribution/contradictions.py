@@ -17,6 +17,7 @@ from toolablate.cli import group
 from toolablate.experiments.attribution.explained import explained
 from toolablate.reports.causes import CAUSES, WORDS, ranked, sides, unchanged
 from toolablate.reports.changed_runs import Row, levels_of, uncounted
+from toolablate.reports.html.beliefs import falling
 from toolablate.reports.run_groups import COUNTED, FORM, WITH, WITHOUT, run_groups
 from toolablate.reports.terminal.explanation import MOST_LINES, explanation_view, step_lines, steps_table
 from toolablate.reports.turn import asked_at, split_at, turn_of
@@ -50,6 +51,7 @@ def contradictions(told: Explanation) -> list[str]:
 def _of_sentences(told: Explanation, text: dict[str, str]) -> Iterator[str]:
     attribution, whole = told.explained.attribution, " ".join(text.get(part, "") for part in PARTS)
     yield from _of_events(told, whole)
+    yield from _of_marks(told, whole)
     if attribution is None:
         yield from (f"a cause of what is not wrong: {whole}" for word in ("Probability", "It may be") if word in whole)
         return
@@ -283,6 +285,12 @@ def _of_events(told: Explanation, whole: str) -> Iterator[str]:
         away = [int(event) for event in re.findall(r"\d+", several) if int(event) not in shown]
         if away:
             yield f"an event that the page has not: {several} of {shown}: {whole}"
+
+
+def _of_marks(told: Explanation, whole: str) -> Iterator[str]:
+    """Events are marked as those where the belief falls only where no sentence says that this is not known."""
+    if falling(told) and ("at no clear place" in whole or "none was asked for later" in whole):
+        yield f"a fall at {[*falling(told)]}: {whole}"
 
 
 def _of_commands(shown: str) -> Iterator[str]:

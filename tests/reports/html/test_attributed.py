@@ -1,7 +1,7 @@
 import re
 from dataclasses import replace
 
-from tests.reports.attribution.samples import UNREPLAYED, evidence, explained, explanation
+from tests.reports.attribution.samples import REPLAYED, UNREPLAYED, evidence, explained, explanation, inputs
 from tests.traces.samples import conversation
 
 from toolablate.reports.html.beliefs import (
@@ -16,6 +16,7 @@ from toolablate.reports.html.beliefs import (
 )
 from toolablate.reports.html.cards import Links, Marks, Quote
 from toolablate.reports.html.environment import environment
+from toolablate.reports.terminal.explanation import turned
 
 LINKS = Links(event=lambda number: f"#t-event-{number}", whole=lambda number, part: "")
 
@@ -77,6 +78,19 @@ def test_the_figure_has_a_point_for_each_belief_and_a_band_where_it_falls() -> N
     html = str(environment().get_template("beliefs.html").module.belief_of(figure, LINKS))  # type: ignore[attr-defined]
     assert re.findall(r'<a href="(.*?)"', html) == ["#t-event-0", "#t-event-1", "#t-event-2"]
     assert "before event 2: .00 (.00 to .32) right; most say B, of 8 answers" in html
+
+
+def test_no_fall_is_marked_where_the_panel_knows_no_clear_place() -> None:
+    # Answers that were asked for are right to the end: only its last reply, drawn again, is not.
+    again = replace(REPLAYED, last_reply=(0.0,) * 8)
+    told = explanation(explained(evidence(inputs=inputs(replay=again))))
+    assert told.explained.evidence.flip is not None
+    assert turned(told) == ""
+    assert not any(mark.falls for mark in marks_of(told).values())
+    assert not any(step.falls for step in told_steps(told))
+    figure = belief_figure(told)
+    assert figure is not None
+    assert figure.fall is None
 
 
 def test_steps_say_what_was_done_and_where_it_falls() -> None:
