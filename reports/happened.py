@@ -9,7 +9,7 @@ from string import ascii_uppercase
 from toolablate.analysis.answer_relation import SAID, relation_of
 from toolablate.analysis.attribution.evidence import LONG_RESULTS, Evidence, Explanation, shown_chars
 from toolablate.analysis.attribution.signals.signal_types import Form
-from toolablate.analysis.attribution.trace_rules import BY_CHANCE, sign_of, unrecovered
+from toolablate.analysis.attribution.trace_rules import BY_CHANCE, ran_out, sign_of, unrecovered
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.cause_wording import answer_given, right_answer
 from toolablate.reports.turn import right_before, turn_of
@@ -163,9 +163,14 @@ def _of_faults(evidence: Evidence) -> Happened:
     later = [call for call in evidence.signals.calls if one_line(call.tool) in tools and call.event > events[-1]]
     worked = any(call.gave for call in evidence.signals.calls if one_line(call.tool) in tools)
     again = f"{'it never' if len(tools) == 1 else 'none of them'} worked{' again' if worked else ''}"
-    again = again if later else "was called no more" if len(tools) == 1 else "were called no more"
+    if not later:
+        again = f"{'was' if len(tools) == 1 else 'were'} not called after that"
+        again = "a limit left it no further call" if ran_out(evidence.signals) else again
+    since = [each for each in evidence.signals.troubles if each.event > events[0] and one_line(each.tool) in tools]
+    own = [each.event for each in since if each.kind == "exception"]
+    beside = f"; at {events_named(own)} by an error of its code" if own else ""
     also = "".join(f"; {each}" for each in [failed_for_a_time(evidence)] if each)
-    return Happened(f"{' and '.join(tools)} failed ({events_named(events)}), and {again}{also}", events[0])
+    return Happened(f"{' and '.join(tools)} failed ({events_named(events)}{beside}), and {again}{also}", events[0])
 
 
 def failed_for_a_time(evidence: Evidence) -> str:

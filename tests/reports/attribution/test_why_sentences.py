@@ -25,10 +25,11 @@ from toolablate.analysis.attribution.evidence import Explained, Explanation
 from toolablate.analysis.attribution.levels import swapped_results
 from toolablate.reports.causes import one_change
 from toolablate.reports.changed_runs import BEFORE, EARLY, Row, asked_before
+from toolablate.reports.happened import happened
 from toolablate.reports.plain_why import why_parts
 from toolablate.reports.run_groups import run_groups
 from toolablate.reports.terminal.explanation import explanation_view
-from toolablate.traces.records import Event, Mechanism
+from toolablate.traces.records import Event, Limit, Mechanism
 
 AT_THE_FALL = ("search", "at_the_fall")
 
@@ -218,3 +219,17 @@ def test_answers_before_any_call_have_the_tools_there_where_their_offer_is_blame
     rows = [name for group in run_groups(told) for name, _ in group.rows if name.startswith(BEFORE)]
     assert rows == [f"{BEFORE}, with its tools and prompt there"]
     assert "with its tools and prompt there" in " ".join(page(explanation_view(told)).split())
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        ("turns", "python failed (events 1 and 5; at event 3 by an error of its code), and a limit left it no further call"),
+        (None, "python failed (events 1 and 5; at event 3 by an error of its code), and was not called after that"),
+    ],
+)
+def test_calls_that_failed_otherwise_are_told_beside_a_tool_that_failed(limit: Limit | None, said: str) -> None:
+    broken = ran("f(1)", "", status="error", error="injected_failure")
+    own = ran("1 + 'a'", "", status="error", error="TypeError")
+    events = [*broken, *own, *broken, *ended("Answer: B", limit)]
+    assert happened("tool_fault", told_by(events)).clause == said
