@@ -173,6 +173,12 @@ def _of_faults(evidence: Evidence) -> Happened:
     return Happened(f"{' and '.join(tools)} failed ({events_named(events)}{beside}), and {again}{also}", events[0])
 
 
+def gave_nothing(cause: Mechanism, evidence: Evidence) -> bool:
+    """Whether it is one of what was found, or given by other tools, and no such call gave anything."""
+    given = cause in _FORMS and cause != "lock_in"
+    return given and not any(call.gave and call.form in _FORMS[cause] for call in evidence.signals.calls)
+
+
 def failed_for_a_time(evidence: Evidence) -> str:
     """Tools that worked again, and when they did not; empty where none failed so."""
     troubles = [each for each in evidence.signals.troubles if each.recovered is not None and each.kind in _OF_TOOLS]

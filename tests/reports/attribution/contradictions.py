@@ -209,6 +209,9 @@ def _of_probabilities(text: dict[str, str]) -> Iterator[str]:
     # What is left is named from .03 on.
     if round(sum(map(float, said)), 2) not in ((1,) if "together: " in against else (0.98, 0.99, 1)):
         yield f"probabilities that add to {sum(map(float, said))}: {text}"
+    left = re.search(r"together: (\d?\.\d+); the likeliest of them is [^(]*\([^)]*\), (\d?\.\d+)", against)
+    if left and float(left[2]) > float(left[1]):
+        yield f"a part that is more than the whole: {left[0]}"
     named = re.findall(r"(?:It may be|Less likely) ([^(]*) \(", against)
     if len(named) != len(set(named)):
         yield f"two probabilities of a cause: {named}"

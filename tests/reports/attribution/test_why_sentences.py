@@ -233,3 +233,14 @@ def test_calls_that_failed_otherwise_are_told_beside_a_tool_that_failed(limit: L
     own = ran("1 + 'a'", "", status="error", error="TypeError")
     events = [*broken, *own, *broken, *ended("Answer: B", limit)]
     assert happened("tool_fault", told_by(events)).clause == said
+
+
+def test_what_a_search_found_is_not_named_of_what_is_left_where_each_search_failed() -> None:
+    shares: dict[Mechanism, float] = {"sampling_noise": 0.826, "lock_in": 0.1279, "retrieval_distraction": 0.0461}
+    named = "the likeliest of them is what its search found"
+    found = told_by([*searched("gas", "Plants take nitrogen"), *ended("Answer: B")], shares=shares)
+    # No more than is left, whatever it rounds to.
+    assert "All others together: .04; " + named in part(found, "What speaks against it")
+    assert "to a wrong answer), .04." in part(found, "What speaks against it")
+    failed = searched("gas", "", status="error", error="injected_failure")
+    assert named not in part(told_by([*failed, *ended("Answer: B")], shares=shares), "What speaks against it")
