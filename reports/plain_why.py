@@ -95,7 +95,10 @@ def in_short(told: Explanation) -> str:
     sure, name = how_sure(shares.hundredths / 100), name_of(shares.cause)
     if as_likely(shares):
         return f"Undecided between {_several(shares, name_of)}."
-    return f"{capital(f'{sure} {name}'.strip())}: probability {shares.probability}."
+    return f"{f'{capital(sure)} ' if sure else NONE_LIKELY}{name}: probability {shares.probability}."
+
+
+NONE_LIKELY = "No cause is more likely than not; the likeliest is "
 
 
 def _several(shares: Shares, naming: Callable[[Mechanism], str]) -> str:
@@ -128,7 +131,7 @@ def _verdict(told: Explanation) -> Iterator[str]:
     if as_likely(shares):
         yield f"Undecided between {_several(shares, defined)}{basis}. {capital(clause)}."
     else:
-        start = f"{capital(sure)} " if sure else "No cause is more likely than not; the likeliest is "
+        start = f"{capital(sure)} " if sure else NONE_LIKELY
         named, sure = _named(shares, attribution, told), f"Probability {shares.probability}{basis}."
         # What needs no tool is not shown by what was called or found.
         known = f". {sure} {capital(clause)}." if shares.cause in BY_CHANCE else f": {clause}. {sure}"
@@ -296,7 +299,9 @@ def _comparison(cause: Mechanism, rows: list[Row], evidence: Evidence) -> str:
     how = f"The clearest comparison{', in which this alone differs' if closest else ''}"
     kept = f"{before[0].count} right ({before[0].name})" if before else "this trial, which is wrong"
     decides = "" if restores(cause, evidence) else ". No single kind of run decides it"
-    not_shown = decides or ("" if undone.share > (before[0].share if before else 0.0) else ", which does not show it")
+    shows = undone.share > (before[0].share if before else 0.0)
+    low = ", though mostly wrong there too" if undone.share < RIGHT else ""
+    not_shown = decides or (low if shows else ", which does not show it")
     return f"{how}: without it {undone.count} right ({undone.name}), with it {kept}{not_shown}."
 
 

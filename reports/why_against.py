@@ -375,8 +375,12 @@ def _rows_against(cause: Mechanism, attribution: Attribution, told: Explanation)
     gone, there = sides(cause, evidence)
     low, high = [row for row in gone if row.share < RIGHT], [row for row in there if row.share > RIGHT]
     at = happened(cause, told).event if cause in AT_CALLS else None
-    # What was answered before an event says nothing of what the event did.
-    return sorted([row for row in (*low, *high) if not asked_before(row, at)], key=lambda row: -row.runs)
+    # What was answered before an event says nothing of what the event did; and what is told for it, as right more
+    # often than with it, is not told against it too.
+    pair = one_change(cause, evidence) or deciding_rows(cause, evidence)
+    shown = pair[:1] if pair and pair[0].share > (pair[1].share if pair[1] else 0.0) else ()
+    found = [row for row in (*low, *high) if not asked_before(row, at) and row not in shown]
+    return sorted(found, key=lambda row: -row.runs)
 
 
 def _half_right(cause: Mechanism, evidence: Evidence) -> list[Row]:

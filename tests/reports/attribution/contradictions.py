@@ -65,6 +65,7 @@ def _of_sentences(told: Explanation, text: dict[str, str]) -> Iterator[str]:
     yield from _of_early_answers(told, text["Verdict"], text["What speaks against it"])
     of_several = text["How we know"] if text["Verdict"].startswith("Undecided") else ""
     yield from _of_rivals(attribution, text["What speaks against it"], of_several)
+    yield from _of_rows_for(attribution, text)
     yield from _of_definitions(whole)
 
 
@@ -229,6 +230,16 @@ def _of_rivals(attribution: Attribution, against: str, of_several: str) -> Itera
         yield f"nothing, and something: {against}"
     if not against.strip():
         yield "silent on what speaks against it"
+
+
+def _of_rows_for(attribution: Attribution, text: dict[str, str]) -> Iterator[str]:
+    """No row that is told for a cause is told against it too."""
+    shown = re.search(r"clearest comparison[^:]*: without it (\d+ of \d+) right \(([^()]*)\)", text["How we know"])
+    first = CAUSES[ranked(attribution)[0][0]][0]
+    against = text["What speaks against it"].partition(f"Rows that do not fit “{first}”")[2].partition("Rows that")[0]
+    fits = shown and "does not show it" not in text["How we know"] and "No single kind" not in text["How we know"]
+    if shown and fits and f"{shown[2]}: {shown[1]} right" in against:
+        yield f"for and against: {shown[0]}: {against}"
 
 
 def _of_definitions(whole: str) -> Iterator[str]:

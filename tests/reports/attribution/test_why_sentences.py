@@ -26,7 +26,7 @@ from toolablate.analysis.attribution.levels import swapped_results
 from toolablate.reports.causes import one_change
 from toolablate.reports.changed_runs import BEFORE, EARLY, Row, asked_before
 from toolablate.reports.happened import happened
-from toolablate.reports.plain_why import why_parts
+from toolablate.reports.plain_why import in_short, why_parts
 from toolablate.reports.run_groups import run_groups
 from toolablate.reports.terminal.explanation import explanation_view
 from toolablate.traces.records import Event, Limit, Mechanism
@@ -244,3 +244,18 @@ def test_what_a_search_found_is_not_named_of_what_is_left_where_each_search_fail
     assert "to a wrong answer), .04." in part(found, "What speaks against it")
     failed = searched("gas", "", status="error", error="injected_failure")
     assert named not in part(told_by([*failed, *ended("Answer: B")], shares=shares), "What speaks against it")
+
+
+def test_a_row_that_is_told_for_a_cause_is_not_told_against_it_too() -> None:
+    row = swapped_results(["search"])
+    told = explanation(explained(evidence(pivotal=None, inputs=inputs(replay=of_search(1, 4)))))
+    assert f"without it 1 of 4 right ({row})" in part(told, "How we know")
+    assert "though mostly wrong there too." in part(told, "How we know")
+    assert row not in part(told, "What speaks against it")
+    assert contradictions(told) == []
+
+
+def test_in_short_a_cause_that_is_less_likely_than_not_is_told_as_such() -> None:
+    shares: dict[Mechanism, float] = {"retrieval_distraction": 0.48, "sampling_noise": 0.3, "lock_in": 0.22}
+    said = in_short(explanation(explained(shares=shares)))
+    assert said == "No cause is more likely than not; the likeliest is what its search found: probability .48."
