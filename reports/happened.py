@@ -12,7 +12,7 @@ from toolablate.analysis.attribution.signals.signal_types import Form
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE, ran_out, sign_of, unrecovered
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.cause_wording import answer_given, right_answer
-from toolablate.reports.turn import right_before, turn_of
+from toolablate.reports.turn import asked_at, count, right_before, turn_of
 from toolablate.traces.records import Distraction, Event, Mechanism, ModelCall, ToolCall
 from toolablate.traces.terminal_text import one_line, plain_text
 
@@ -119,7 +119,10 @@ def _of_results(cause: Mechanism, told: Explanation) -> Happened:
         code = reply_of(next((each.event for each in tried if each.event >= since), tried[0].event), told)
         return Happened(f"its code {_FINITE} (event {code})", code)
     if turned:
-        return Happened(f"asked at once, it is wrong from the result of event {turned[-1]} on{how}", turned[-1])
+        after = [each for each in asked_at(evidence) if evidence.steps[each.step] > turned[-1]]
+        wrong = all(count([each]).share < RIGHT for each in after)
+        said = "wrong" if wrong else "right less often"
+        return Happened(f"asked at once, it is {said} from the result of event {turned[-1]} on{how}", turned[-1])
     found = [call.event for call in signals.calls if call.form in forms and call.gave]
     found = found or [call.event for call in signals.calls if call.form in forms]
     named = [event for event in (attribution.evidence if attribution else ()) if event in found]

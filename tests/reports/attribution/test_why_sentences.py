@@ -18,7 +18,7 @@ from tests.reports.attribution.samples import (
     page,
 )
 
-from toolablate.analysis.attribution.belief import belief_steps
+from toolablate.analysis.attribution.belief import BeliefFlip, belief_steps
 from toolablate.analysis.attribution.change_rates import PRIOR_TRIALS, ChangeRates, FittedRate
 from toolablate.analysis.attribution.decomposition import Replay
 from toolablate.analysis.attribution.evidence import Explained, Explanation
@@ -259,3 +259,15 @@ def test_in_short_a_cause_that_is_less_likely_than_not_is_told_as_such() -> None
     shares: dict[Mechanism, float] = {"retrieval_distraction": 0.48, "sampling_noise": 0.3, "lock_in": 0.22}
     said = in_short(explanation(explained(shares=shares)))
     assert said == "No cause is more likely than not; the likeliest is what its search found: probability .48."
+
+
+@pytest.mark.parametrize(("rights", "said"), [((8, 0, 0, 0), "wrong"), ((8, 4, 2, 0), "right less often")])
+def test_it_is_wrong_from_a_result_on_where_all_that_was_asked_later_is_mostly_wrong(
+    rights: tuple[int, ...], said: str
+) -> None:
+    events = [*searched("gas", "1. Plants"), *searched("gas", "2. Plants"), *searched("gas", "3."), *ended("Answer: B")]
+    steps = (0, 2, 4, 6)
+    flip = BeliefFlip(0, 1, 1.0, 0.2, 1.0)
+    told = told_by(events, trajectory=believed(rights), flip=flip, steps=steps, pivotal=None)
+    clause = happened("retrieval_distraction", told).clause
+    assert clause.startswith(f"asked at once, it is {said} from the result of event 1 on")
