@@ -12,6 +12,7 @@ Rules, so that no sentence contradicts another, or the table of all runs:
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from toolablate.analysis.attribution.change_rates import Where
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.levels import LAST_REPLY, WITHOUT_TOOLS
 from toolablate.analysis.attribution.replay_rules import blame, usual
@@ -198,14 +199,26 @@ def _in_the_store(alone: Mapping[Mechanism, float], shares: Shares, attribution:
         if known is not None and round(known.trials) >= 1:
             wrong = "" if said else f" wrong trial{'' if round(known.trials) == 1 else 's'} came right"
             which = "it" if cause == likeliest else quoted_name(cause)
-            said.append(f"{known.changed:.0f} of {known.trials:.0f}{wrong} without {which}")
-    where = "where it could be the cause" if len(said) == 1 else "of those where each could be the cause"
-    listed = f"about {', and '.join(said)} ({where})" if said else ""
+            where = _SHOWN.get(known.step[1], "where it could be the cause")
+            said.append(f"{known.changed:.0f} of {known.trials:.0f}{wrong} without {which} ({where})")
+    listed = f"about {', and '.join(said)}" if said else ""
     moved = abs(100 * alone.get(shares.cause, 0.0) - shares.hundredths)
     if not told.rates.store or moved < LEAST_MOVED:
         return f". In this store {listed}" if listed else ""
     return f". How common causes are in this store does the rest{f': {listed}' if listed else ''}"
 
+
+_SHOWN: Mapping[Where, str] = {
+    "at_the_fall": "where answers get worse at it",
+    "has_the_answer": "where a result of it has the answer given",
+    "elsewhere": "where neither answers nor results show it",
+    "not_asked": "where nobody asked for early answers",
+    "called": "where tools were called",
+    "not_called": "where no tool was called",
+    "long": "where results are long",
+    "very_long": "where results are very long",
+}
+"""Of which trials a number of the store is: of one cause there are several, by how it shows."""
 
 LEAST_MOVED = 1.5
 """Hundredths by which what is known of the store moves a probability; less is not told."""

@@ -19,7 +19,7 @@ from tests.reports.attribution.samples import (
 )
 
 from toolablate.analysis.attribution.belief import BeliefFlip, belief_steps
-from toolablate.analysis.attribution.change_rates import PRIOR_TRIALS, ChangeRates, FittedRate
+from toolablate.analysis.attribution.change_rates import PRIOR_TRIALS, ChangeRates, FittedRate, Step
 from toolablate.analysis.attribution.decomposition import Replay
 from toolablate.analysis.attribution.evidence import Explained, Explanation
 from toolablate.analysis.attribution.levels import swapped_results
@@ -62,7 +62,7 @@ def test_a_verdict_gives_the_answers_alone_and_how_common_the_cause_is_in_its_st
     alone = part(explanation(found), "Verdict").partition("Probability ")[2].rstrip(".")
     assert alone.startswith(".82: the 28 answers counted below (16 without it, 12 with it) alone would give .")
     assert f"Probability {alone}. How common causes are in this store does the rest" in verdict
-    assert "does the rest: about 9 of 21 wrong trials came right without it (where it could be the cause)." in verdict
+    assert "does the rest: about 9 of 21 wrong trials came right without it (where answers get worse at it)." in verdict
     assert "store" not in alone
 
 
@@ -271,3 +271,16 @@ def test_it_is_wrong_from_a_result_on_where_all_that_was_asked_later_is_mostly_w
     told = told_by(events, trajectory=believed(rights), flip=flip, steps=steps, pivotal=None)
     clause = happened("retrieval_distraction", told).clause
     assert clause.startswith(f"asked at once, it is {said} from the result of event 1 on")
+
+
+def test_numbers_of_the_store_say_of_which_trials_they_are() -> None:
+    # Of one cause there are several, by how it shows.
+    steps: dict[Step, float] = {AT_THE_FALL: 21.0, ("search", "has_the_answer"): 11.0, ("search", "elsewhere"): 15.0}
+    rates = ChangeRates(store={step: FittedRate(step, 0.5, 0.5, trials) for step, trials in steps.items()})
+    never: dict[str, Any] = {"trajectory": believed((8, 8, 8)), "flip": None}
+    for more, said in (
+        (dict[str, Any](), "about 10 of 21 wrong trials came right without it (where answers get worse at it)."),
+        (never, "about 6 of 11 wrong trials came right without it (where a result of it has the answer given)."),
+    ):
+        verdict = part(explanation(explained(evidence(pivotal=None, **more)), rates=rates), "Verdict")
+        assert said in verdict
