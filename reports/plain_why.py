@@ -209,9 +209,9 @@ def _in_the_store(alone: Mapping[Mechanism, float], shares: Shares, attribution:
 
 
 _SHOWN: Mapping[Where, str] = {
-    "at_the_fall": "where answers get worse at it",
+    "at_the_fall": "where belief falls at it, if anywhere",
     "has_the_answer": "where a result of it has the answer given",
-    "elsewhere": "where neither answers nor results show it",
+    "elsewhere": "where neither early answers nor results point to it",
     "not_asked": "where nobody asked for early answers",
     "called": "where tools were called",
     "not_called": "where no tool was called",
@@ -313,7 +313,7 @@ def _comparison(cause: Mechanism, rows: list[Row], evidence: Evidence) -> str:
     kept = f"{before[0].count} right ({before[0].name})" if before else "this trial, which is wrong"
     decides = "" if restores(cause, evidence) else ". No single kind of run decides it"
     shows = undone.share > (before[0].share if before else 0.0)
-    low = ", though mostly wrong there too" if undone.share < RIGHT else ""
+    low = ", though without it most are wrong too" if undone.share < RIGHT else ""
     not_shown = decides or (low if shows else ", which does not show it")
     return f"{how}: without it {undone.count} right ({undone.name}), with it {kept}{not_shown}."
 

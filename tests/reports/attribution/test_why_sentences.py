@@ -62,7 +62,7 @@ def test_a_verdict_gives_the_answers_alone_and_how_common_the_cause_is_in_its_st
     alone = part(explanation(found), "Verdict").partition("Probability ")[2].rstrip(".")
     assert alone.startswith(".82: the 28 answers counted below (16 without it, 12 with it) alone would give .")
     assert f"Probability {alone}. How common causes are in this store does the rest" in verdict
-    assert "does the rest: about 9 of 21 wrong trials came right without it (where answers get worse at it)." in verdict
+    assert "does the rest: about 9 of 21 wrong trials came right without it (where belief falls at it, if anywhere)." in verdict
     assert "store" not in alone
 
 
@@ -250,7 +250,7 @@ def test_a_row_that_is_told_for_a_cause_is_not_told_against_it_too() -> None:
     row = swapped_results(["search"])
     told = explanation(explained(evidence(pivotal=None, inputs=inputs(replay=of_search(1, 4)))))
     assert f"without it 1 of 4 right ({row})" in part(told, "How we know")
-    assert "though mostly wrong there too." in part(told, "How we know")
+    assert "though without it most are wrong too." in part(told, "How we know")
     assert row not in part(told, "What speaks against it")
     assert contradictions(told) == []
 
@@ -279,7 +279,7 @@ def test_numbers_of_the_store_say_of_which_trials_they_are() -> None:
     rates = ChangeRates(store={step: FittedRate(step, 0.5, 0.5, trials) for step, trials in steps.items()})
     never: dict[str, Any] = {"trajectory": believed((8, 8, 8)), "flip": None}
     for more, said in (
-        (dict[str, Any](), "about 10 of 21 wrong trials came right without it (where answers get worse at it)."),
+        (dict[str, Any](), "about 10 of 21 wrong trials came right without it (where belief falls at it, if anywhere)."),
         (never, "about 6 of 11 wrong trials came right without it (where a result of it has the answer given)."),
     ):
         verdict = part(explanation(explained(evidence(pivotal=None, **more)), rates=rates), "Verdict")
