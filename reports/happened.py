@@ -122,7 +122,8 @@ def _of_results(cause: Mechanism, told: Explanation) -> Happened:
         after = [each for each in asked_at(evidence) if evidence.steps[each.step] > turned[-1]]
         wrong = all(count([each]).share < RIGHT for each in after)
         said = "wrong" if wrong else "right less often"
-        return Happened(f"asked at once, it is {said} from the result of event {turned[-1]} on{how}", turned[-1])
+        none = ", which does not have its answer" if _stands_in_none(told, turned[-1]) else ""
+        return Happened(f"asked at once, it is {said} from the result of event {turned[-1]} on{none}{how}", turned[-1])
     found = [call.event for call in signals.calls if call.form in forms and call.gave]
     found = found or [call.event for call in signals.calls if call.form in forms]
     named = [event for event in (attribution.evidence if attribution else ()) if event in found]
@@ -132,7 +133,8 @@ def _of_results(cause: Mechanism, told: Explanation) -> Happened:
     tool = _tool(last[0], told)
     if not any(call.gave for call in signals.calls if call.event == last[0]):
         return Happened(f"{_answered(told)}, and {tool} had given it nothing (event {last[0]})", last[0])
-    none = ", which does not have it" if _stands_in_none(told) else ""
+    none = ", which does not have it" if _stands_in_none(told, last[0]) else ""
+    how = how or (": the trace does not show how that misled it" if none else "")
     return Happened(f"{_answered(told)}, after the result of {tool} at event {last[0]}{none}{how}", last[0])
 
 
@@ -268,12 +270,15 @@ def _of_calls(cause: Mechanism, told: Explanation) -> Happened:
     return Happened(f"{answered}, after {_many(len(calls))}{gave}", last)
 
 
-def _stands_in_none(told: Explanation) -> bool:
-    """Whether no result has its answer, nor a number of it; a letter or figure stands in many texts."""
+def _stands_in_none(told: Explanation, at: int | None = None) -> bool:
+    """Whether no result, or not the one of this event, has its answer, nor a number of it; a letter or figure stands in
+    many texts."""
     answers = [each.lower() for each in answers_of(told) if len(each) > 1]
     parts = {*answers, *(number for each in answers for number in _NUMBER.findall(each))}
-    outputs = [plain_text(event.output).lower() for event in told.conversation if isinstance(event, ToolCall)]
-    return bool(answers) and not any(each in output for each in parts for output in outputs)
+    some = told.conversation if at is None else told.conversation[at : at + 1]
+    outputs = [plain_text(event.output).lower() for event in some if isinstance(event, ToolCall)]
+    known = bool(answers) and (at is None or bool(outputs))
+    return known and not any(each in output for each in parts for output in outputs)
 
 
 _NUMBER = re.compile(r"\d[\d.,]*\d|\d")

@@ -32,6 +32,7 @@ from toolablate.reports.terminal.explanation import explanation_view
 from toolablate.traces.records import Event, Limit, Mechanism
 
 AT_THE_FALL = ("search", "at_the_fall")
+FELL = BeliefFlip(after=0, step=1, before=1.0, level=0.2, confidence=1.0)
 
 
 def part(told: Explanation, title: str) -> str:
@@ -62,7 +63,10 @@ def test_a_verdict_gives_the_answers_alone_and_how_common_the_cause_is_in_its_st
     alone = part(explanation(found), "Verdict").partition("Probability ")[2].rstrip(".")
     assert alone.startswith(".82: the 28 answers counted below (16 without it, 12 with it) alone would give .")
     assert f"Probability {alone}. How common causes are in this store does the rest" in verdict
-    assert "does the rest: about 9 of 21 wrong trials came right without it (where belief falls at it, if anywhere)." in verdict
+    assert (
+        "does the rest: about 9 of 21 wrong trials came right without it (where belief falls at it, if anywhere)."
+        in verdict
+    )
     assert "store" not in alone
 
 
@@ -224,7 +228,10 @@ def test_answers_before_any_call_have_the_tools_there_where_their_offer_is_blame
 @pytest.mark.parametrize(
     ("limit", "said"),
     [
-        ("turns", "python failed (events 1 and 5; at event 3 by an error of its code), and a limit left it no further call"),
+        (
+            "turns",
+            "python failed (events 1 and 5; at event 3 by an error of its code), and a limit left it no further call",
+        ),
         (None, "python failed (events 1 and 5; at event 3 by an error of its code), and was not called after that"),
     ],
 )
@@ -267,8 +274,7 @@ def test_it_is_wrong_from_a_result_on_where_all_that_was_asked_later_is_mostly_w
 ) -> None:
     events = [*searched("gas", "1. Plants"), *searched("gas", "2. Plants"), *searched("gas", "3."), *ended("Answer: B")]
     steps = (0, 2, 4, 6)
-    flip = BeliefFlip(0, 1, 1.0, 0.2, 1.0)
-    told = told_by(events, trajectory=believed(rights), flip=flip, steps=steps, pivotal=None)
+    told = told_by(events, trajectory=believed(rights), flip=FELL, steps=steps, pivotal=None)
     clause = happened("retrieval_distraction", told).clause
     assert clause.startswith(f"asked at once, it is {said} from the result of event 1 on")
 
@@ -279,8 +285,25 @@ def test_numbers_of_the_store_say_of_which_trials_they_are() -> None:
     rates = ChangeRates(store={step: FittedRate(step, 0.5, 0.5, trials) for step, trials in steps.items()})
     never: dict[str, Any] = {"trajectory": believed((8, 8, 8)), "flip": None}
     for more, said in (
-        (dict[str, Any](), "about 10 of 21 wrong trials came right without it (where belief falls at it, if anywhere)."),
+        (
+            dict[str, Any](),
+            "about 10 of 21 wrong trials came right without it (where belief falls at it, if anywhere).",
+        ),
         (never, "about 6 of 11 wrong trials came right without it (where a result of it has the answer given)."),
     ):
         verdict = part(explanation(explained(evidence(pivotal=None, **more)), rates=rates), "Verdict")
         assert said in verdict
+
+
+def test_a_blamed_result_that_does_not_have_the_answer_is_told_as_such() -> None:
+    there = [*ran("f(1)", "molecular nitrogen"), *searched("gas", "1. Plants"), *ended("Answer: B")]
+    told = told_by(there, trajectory=None, flip=None, pivotal=None)
+    # Its answer stands in the result of another tool.
+    assert happened("retrieval_distraction", told).clause.endswith(
+        "after the result of web_search at event 3, which does not have it: the trace does not show how that misled it"
+    )
+    fell: dict[str, Any] = {"trajectory": believed((8, 0)), "flip": FELL, "steps": (0, 2, 4, 6), "pivotal": None}
+    found = told_by([*searched("gas", "1. Plants"), *there], **fell)
+    assert happened("retrieval_distraction", found).clause == (
+        "asked at once, it is wrong from the result of event 1 on, which does not have its answer"
+    )
