@@ -9,10 +9,10 @@ from string import ascii_uppercase
 from toolablate.analysis.answer_relation import SAID, relation_of
 from toolablate.analysis.attribution.evidence import LONG_RESULTS, Evidence, Explanation, shown_chars
 from toolablate.analysis.attribution.signals.signal_types import Form
-from toolablate.analysis.attribution.trace_rules import BY_CHANCE, sign_of, unrecovered
+from toolablate.analysis.attribution.trace_rules import BY_CHANCE, ran_out, sign_of, unrecovered
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.cause_wording import answer_given, right_answer
-from toolablate.reports.turn import right_before, turn_of
+from toolablate.reports.turn import asked_at, count, right_before, turn_of
 from toolablate.traces.records import Distraction, Event, Mechanism, ModelCall, ToolCall
 from toolablate.traces.terminal_text import one_line, plain_text
 
@@ -119,7 +119,11 @@ def _of_results(cause: Mechanism, told: Explanation) -> Happened:
         code = reply_of(next((each.event for each in tried if each.event >= since), tried[0].event), told)
         return Happened(f"its code {_FINITE} (event {code})", code)
     if turned:
-        return Happened(f"asked at once, it is wrong from the result of event {turned[-1]} on{how}", turned[-1])
+        after = [each for each in asked_at(evidence) if evidence.steps[each.step] > turned[-1]]
+        wrong = all(count([each]).share < RIGHT for each in after)
+        said = "wrong" if wrong else "right less often"
+        none = ", which does not have its answer" if _stands_in_none(told, turned[-1]) else ""
+        return Happened(f"asked at once, it is {said} from the result of event {turned[-1]} on{none}{how}", turned[-1])
     found = [call.event for call in signals.calls if call.form in forms and call.gave]
     found = found or [call.event for call in signals.calls if call.form in forms]
     named = [event for event in (attribution.evidence if attribution else ()) if event in found]
@@ -129,7 +133,8 @@ def _of_results(cause: Mechanism, told: Explanation) -> Happened:
     tool = _tool(last[0], told)
     if not any(call.gave for call in signals.calls if call.event == last[0]):
         return Happened(f"{_answered(told)}, and {tool} had given it nothing (event {last[0]})", last[0])
-    none = ", which does not have it" if _stands_in_none(told) else ""
+    none = ", which does not have it" if _stands_in_none(told, last[0]) else ""
+    how = how or (": the trace does not show how that misled it" if none else "")
     return Happened(f"{_answered(told)}, after the result of {tool} at event {last[0]}{none}{how}", last[0])
 
 
@@ -163,9 +168,20 @@ def _of_faults(evidence: Evidence) -> Happened:
     later = [call for call in evidence.signals.calls if one_line(call.tool) in tools and call.event > events[-1]]
     worked = any(call.gave for call in evidence.signals.calls if one_line(call.tool) in tools)
     again = f"{'it never' if len(tools) == 1 else 'none of them'} worked{' again' if worked else ''}"
-    again = again if later else "was called no more" if len(tools) == 1 else "were called no more"
+    if not later:
+        again = f"{'was' if len(tools) == 1 else 'were'} not called after that"
+        again = "a limit left it no further call" if ran_out(evidence.signals) else again
+    since = [each for each in evidence.signals.troubles if each.event > events[0] and one_line(each.tool) in tools]
+    own = [each.event for each in since if each.kind == "exception"]
+    beside = f"; at {events_named(own)} by an error of its code" if own else ""
     also = "".join(f"; {each}" for each in [failed_for_a_time(evidence)] if each)
-    return Happened(f"{' and '.join(tools)} failed ({events_named(events)}), and {again}{also}", events[0])
+    return Happened(f"{' and '.join(tools)} failed ({events_named(events)}{beside}), and {again}{also}", events[0])
+
+
+def gave_nothing(cause: Mechanism, evidence: Evidence) -> bool:
+    """Whether it is one of what was found, or given by other tools, and no such call gave anything."""
+    given = cause in _FORMS and cause != "lock_in"
+    return given and not any(call.gave and call.form in _FORMS[cause] for call in evidence.signals.calls)
 
 
 def failed_for_a_time(evidence: Evidence) -> str:
@@ -254,12 +270,15 @@ def _of_calls(cause: Mechanism, told: Explanation) -> Happened:
     return Happened(f"{answered}, after {_many(len(calls))}{gave}", last)
 
 
-def _stands_in_none(told: Explanation) -> bool:
-    """Whether no result has its answer, nor a number of it; a letter or figure stands in many texts."""
+def _stands_in_none(told: Explanation, at: int | None = None) -> bool:
+    """Whether no result, or not the one of this event, has its answer, nor a number of it; a letter or figure stands in
+    many texts."""
     answers = [each.lower() for each in answers_of(told) if len(each) > 1]
     parts = {*answers, *(number for each in answers for number in _NUMBER.findall(each))}
-    outputs = [plain_text(event.output).lower() for event in told.conversation if isinstance(event, ToolCall)]
-    return bool(answers) and not any(each in output for each in parts for output in outputs)
+    some = told.conversation if at is None else told.conversation[at : at + 1]
+    outputs = [plain_text(event.output).lower() for event in some if isinstance(event, ToolCall)]
+    known = bool(answers) and (at is None or bool(outputs))
+    return known and not any(each in output for each in parts for output in outputs)
 
 
 _NUMBER = re.compile(r"\d[\d.,]*\d|\d")

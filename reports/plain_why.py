@@ -12,6 +12,7 @@ Rules, so that no sentence contradicts another, or the table of all runs:
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from toolablate.analysis.attribution.change_rates import Where
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.levels import LAST_REPLY, WITHOUT_TOOLS
 from toolablate.analysis.attribution.replay_rules import blame, usual
@@ -95,7 +96,10 @@ def in_short(told: Explanation) -> str:
     sure, name = how_sure(shares.hundredths / 100), name_of(shares.cause)
     if as_likely(shares):
         return f"Undecided between {_several(shares, name_of)}."
-    return f"{capital(f'{sure} {name}'.strip())}: probability {shares.probability}."
+    return f"{f'{capital(sure)} ' if sure else NONE_LIKELY}{name}: probability {shares.probability}."
+
+
+NONE_LIKELY = "No cause is more likely than not; the likeliest is "
 
 
 def _several(shares: Shares, naming: Callable[[Mechanism], str]) -> str:
@@ -128,7 +132,7 @@ def _verdict(told: Explanation) -> Iterator[str]:
     if as_likely(shares):
         yield f"Undecided between {_several(shares, defined)}{basis}. {capital(clause)}."
     else:
-        start = f"{capital(sure)} " if sure else "No cause is more likely than not; the likeliest is "
+        start = f"{capital(sure)} " if sure else NONE_LIKELY
         named, sure = _named(shares, attribution, told), f"Probability {shares.probability}{basis}."
         # What needs no tool is not shown by what was called or found.
         known = f". {sure} {capital(clause)}." if shares.cause in BY_CHANCE else f": {clause}. {sure}"
@@ -195,14 +199,26 @@ def _in_the_store(alone: Mapping[Mechanism, float], shares: Shares, attribution:
         if known is not None and round(known.trials) >= 1:
             wrong = "" if said else f" wrong trial{'' if round(known.trials) == 1 else 's'} came right"
             which = "it" if cause == likeliest else quoted_name(cause)
-            said.append(f"{known.changed:.0f} of {known.trials:.0f}{wrong} without {which}")
-    where = "where it could be the cause" if len(said) == 1 else "of those where each could be the cause"
-    listed = f"about {', and '.join(said)} ({where})" if said else ""
+            where = _SHOWN.get(known.step[1], "where it could be the cause")
+            said.append(f"{known.changed:.0f} of {known.trials:.0f}{wrong} without {which} ({where})")
+    listed = f"about {', and '.join(said)}" if said else ""
     moved = abs(100 * alone.get(shares.cause, 0.0) - shares.hundredths)
     if not told.rates.store or moved < LEAST_MOVED:
         return f". In this store {listed}" if listed else ""
     return f". How common causes are in this store does the rest{f': {listed}' if listed else ''}"
 
+
+_SHOWN: Mapping[Where, str] = {
+    "at_the_fall": "where belief falls at it, if anywhere",
+    "has_the_answer": "where a result of it has the answer given",
+    "elsewhere": "where neither early answers nor results point to it",
+    "not_asked": "where nobody asked for early answers",
+    "called": "where tools were called",
+    "not_called": "where no tool was called",
+    "long": "where results are long",
+    "very_long": "where results are very long",
+}
+"""Of which trials a number of the store is: of one cause there are several, by how it shows."""
 
 LEAST_MOVED = 1.5
 """Hundredths by which what is known of the store moves a probability; less is not told."""
@@ -296,7 +312,9 @@ def _comparison(cause: Mechanism, rows: list[Row], evidence: Evidence) -> str:
     how = f"The clearest comparison{', in which this alone differs' if closest else ''}"
     kept = f"{before[0].count} right ({before[0].name})" if before else "this trial, which is wrong"
     decides = "" if restores(cause, evidence) else ". No single kind of run decides it"
-    not_shown = decides or ("" if undone.share > (before[0].share if before else 0.0) else ", which does not show it")
+    shows = undone.share > (before[0].share if before else 0.0)
+    low = ", though without it most are wrong too" if undone.share < RIGHT else ""
+    not_shown = decides or (low if shows else ", which does not show it")
     return f"{how}: without it {undone.count} right ({undone.name}), with it {kept}{not_shown}."
 
 

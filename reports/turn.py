@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolablate.analysis.attribution.belief import EarlyAnswers
+from toolablate.analysis.attribution.belief import BeliefFlip, EarlyAnswers
 from toolablate.analysis.attribution.evidence import Evidence
 from toolablate.analysis.pairing import RIGHT
 from toolablate.traces.records import Mechanism
@@ -73,6 +73,11 @@ def turn_of(evidence: Evidence) -> Turn | None:
     turn = Turn(steps[flip.after], steps[flip.step], count(before), count(after), flip.confidence)
     fell = turn.before.share >= RIGHT > turn.after.share and turn.before.share - turn.after.share >= LEAST_FALL
     return turn if fell and turn.confidence >= SURE else None
+
+
+def told_flip(evidence: Evidence) -> BeliefFlip | None:
+    """Where marks and figures show a fall: the one place of which sentences and tables speak, or None."""
+    return evidence.flip if turn_of(evidence) is not None else None
 
 
 def right_until(event: int | None, evidence: Evidence) -> str:

@@ -44,6 +44,7 @@ from toolablate.reports.happened import (
     OF_FORMS,
     Said,
     failed_for_a_time,
+    gave_nothing,
     happened,
     named_in_reply,
     never_without_tools,
@@ -92,7 +93,7 @@ def against(told: Explanation) -> Iterator[Said]:
     signs = list(_signs_of_others(told, shares))
     apart = [each for each in shares.others if each[0] not in undecided]
     yield from found if found or apart or signs else ["Nothing found."]
-    yield from _rest(attribution, shares)
+    yield from _rest(attribution, shares, evidence)
     if signs:
         yield f"The trace has signs of causes that are less likely: {'; and '.join(signs)}."
     yield from _on_the_same_rows(shares, evidence)
@@ -144,12 +145,15 @@ def _on_the_same_rows(shares: Shares, evidence: Evidence) -> Iterator[str]:
             )
 
 
-def _rest(attribution: Attribution, shares: Shares) -> Iterator[str]:
+def _rest(attribution: Attribution, shares: Shares, evidence: Evidence) -> Iterator[str]:
     if shares.rest:
         which = "All others together" if shares.others else "All other causes together"
         named = shares.named
         left = [(each, share) for each, share in ranked(attribution) if each not in named and share >= LEAST_LEFT]
-        most = f"; the likeliest of them is {defined(left[0][0])}, {chance(left[0][1])}" if left else ""
+        most = ""
+        # That what was found misled it is no name for what acts where nothing was found.
+        if left and not gave_nothing(left[0][0], evidence):
+            most = f"; the likeliest of them is {defined(left[0][0])}, {chance(min(left[0][1], shares.rest / 100))}"
         if 200 * attribution.shares.get("unknown", 0.0) > shares.rest and "unknown" not in named:
             most = " (mostly something that the condition brings, of which there is no sign)"
         yield f"{which}: {hundred(shares.rest)}{most}."
@@ -371,8 +375,12 @@ def _rows_against(cause: Mechanism, attribution: Attribution, told: Explanation)
     gone, there = sides(cause, evidence)
     low, high = [row for row in gone if row.share < RIGHT], [row for row in there if row.share > RIGHT]
     at = happened(cause, told).event if cause in AT_CALLS else None
-    # What was answered before an event says nothing of what the event did.
-    return sorted([row for row in (*low, *high) if not asked_before(row, at)], key=lambda row: -row.runs)
+    # What was answered before an event says nothing of what the event did; and what is told for it, as right more
+    # often than with it, is not told against it too.
+    pair = one_change(cause, evidence) or deciding_rows(cause, evidence)
+    shown = pair[:1] if pair and pair[0].share > (pair[1].share if pair[1] else 0.0) else ()
+    found = [row for row in (*low, *high) if not asked_before(row, at) and row not in shown]
+    return sorted(found, key=lambda row: -row.runs)
 
 
 def _half_right(cause: Mechanism, evidence: Evidence) -> list[Row]:

@@ -17,6 +17,7 @@ from toolablate.reports.plots.panels import Drawing
 from toolablate.reports.plots.timeline import draw_timeline
 from toolablate.reports.report.html import as_html
 from toolablate.reports.terminal.trace import trace_json
+from toolablate.reports.turn import told_flip
 from toolablate.viewer.overview import shown_findings
 from toolablate.viewer.rendering import view_of
 from toolablate.viewer.reporting import ReportSelection, read_alone
@@ -97,7 +98,7 @@ def trial_figure(request: Request) -> Response:
     evidence = told.explained.evidence
     if suffix == "csv":
         return _table(belief_csv(trajectory, evidence.steps), name)
-    return _picture(draw_belief(trajectory, evidence.flip, events=evidence.steps), name, suffix)
+    return _picture(draw_belief(trajectory, told_flip(evidence), events=evidence.steps), name, suffix)
 
 
 def _asked(request: Request) -> tuple[str, str]:

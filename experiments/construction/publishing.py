@@ -205,7 +205,10 @@ def _of_questions(
     found, left = (f"{len(each)} of {len(contents)}" for each in (worlds.found, worlds.left))
     told = [f"{found} threads have a wrong reply as their answer in falsified_threads.jsonl"]
     if worlds.left:
-        told.append(f"{left} threads stay true there: the right answer is in their question or in each wrong reply")
+        told.append(
+            f"{left} threads stay true there: the right answer is in their question or in each wrong reply,"
+            " or several questions are of one thread"
+        )
     if mended:
         told.append(f"{len(mended)} of {len(contents)} threads are published in the words of their mended items")
     return made, told

@@ -404,19 +404,20 @@ def _naming_others(options: Sequence[str], question: str) -> str | None:
 
 def gives_away(question: str, answer: str, options: Sequence[str]) -> bool:
     """Whether the answer stands in the question, which neither offers it beside another nor holds all options."""
-    if not holds(question, answer):
-        return False
     said, text = normal(answer), normal(question)
+    wide = sum(sign >= _WIDE for sign in said)
+    # A shorter one may stand there by chance.
+    if sum(map(str.isalnum, said)) + wide < _LEAK_SIGNS or not holds(question, answer):
+        return False
     if sum(map(str.isalnum, said)) < _OFFERED_SIGNS and _is_offered(said, text):
         return False
     return not (options and all(_stands_in(normal(option), text) for option in options))
 
 
 def holds(text: str, answer: str) -> bool:
-    """Word for word, but for what `says_the_same` does not look at. A short answer may stand there by chance."""
+    """Word for word, but for what `says_the_same` does not look at."""
     said = same_key(answer)
-    wide = sum(sign >= _WIDE for sign in said)
-    return sum(map(str.isalnum, said)) + wide >= _LEAK_SIGNS and _stands_in(said, same_key(text))
+    return bool(said) and _stands_in(said, same_key(text))
 
 
 _OFFERED_SIGNS = 12

@@ -80,9 +80,9 @@ class Reviewers:
         *,
         decided: Collection[str] = (),
     ) -> Reviewer:
-        """A new one; without an alias R1, R2 and so on, and none of those that have `decided`, be it from a file.
-        Raises InputError for an alias or a name that somebody has, an alias that has a name, and for what is none;
-        StoreError where it cannot be kept."""
+        """A new one; without an alias R1, R2 and so on, and none of those that have `decided`, be it from a file, or
+        proposed something. Raises InputError for an alias or a name that somebody has, an alias that has a name, and
+        for what is none; StoreError where it cannot be kept."""
         if not (alias.strip() or name.strip()):
             raise InputError("Say an alias, a name or both.", code="reviewer")
         with self._held() as file:
@@ -104,7 +104,7 @@ class Reviewers:
                 )
             if told := next((each for key, each in taken.items() if key not in known and has_name(each, name)), ""):
                 raise InputError(
-                    f"Decisions from a file are by {told}: enter this as alias, without a name, if it is you,"
+                    f"{told} has decided or proposed something here: enter this as alias, without a name, if it is you,"
                     " or add something to the name that tells you apart.",
                     code="reviewer",
                 )

@@ -1,5 +1,7 @@
 """Thread worlds: the threads that questions are made of as a corpus, and the same with a wrong reply as each answer."""
 
+import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +16,7 @@ class ThreadWorlds:
     of that. Of `found` items both have the further false replies and no others, which may say the right answer, so
     that they differ in the answer alone, and the false one is marked as falsified. Other threads are the same in both,
     and whole: those without a wrong reply, and those of `left`, which would hold the right answer beside the false
-    one."""
+    one. Of several items of one thread each may have the other's answer: such a thread stays true."""
 
     true: tuple[dict[str, Any], ...]
     false: tuple[dict[str, Any], ...]
@@ -24,7 +26,10 @@ class ThreadWorlds:
 
 def thread_worlds(contents: Mapping[str, Content], mended: Collection[str]) -> ThreadWorlds:
     """Of items that people `mended`, the item's own words: what they took out may stand anywhere in the thread."""
+    from toolablate.tools.corpus.documents import url_key
+
     true, false, found, left = [], [], set(), set()
+    of_thread = Counter(url_key(content["url"]) for content in contents.values() if content["url"])
     for item, content in contents.items():
         if item in mended:
             content = _of_itself(content)
@@ -32,7 +37,8 @@ def thread_worlds(contents: Mapping[str, Content], mended: Collection[str]) -> T
         about["url"] = content["url"] or f"https://thread.example/{item[:16]}"
         about |= {"licence": content["licence"]} if content.get("licence") else {}
         answer, replies = explained(content), content["replies"]
-        wrong = [] if _asks_with_answer(content) else false_replies(content)
+        alone = of_thread[url_key(content["url"])] < 2
+        wrong = false_replies(content) if alone and not _asks_with_answer(content) else []
         if wrong:
             found.add(item)
             replies = wrong[1:]
@@ -45,7 +51,8 @@ def thread_worlds(contents: Mapping[str, Content], mended: Collection[str]) -> T
 
 
 def _by_address(documents: Iterable[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
-    """What two items have of one thread is one document: a search takes an address once."""
+    """What several items have of one thread is one document, under each of their licences: a search takes an address
+    once."""
     from toolablate.tools.corpus.documents import url_key
 
     found: dict[str, dict[str, Any]] = {}
@@ -53,15 +60,16 @@ def _by_address(documents: Iterable[dict[str, Any]]) -> tuple[dict[str, Any], ..
         first = found.setdefault(url_key(each["url"]), each)
         if first is not each:
             first["text"] += f"\n\n{each['text']}"
-            first |= {"falsified": True} if "falsified" in each else {}
+            licences = dict.fromkeys(filter(None, (first.get("licence"), each.get("licence"))))
+            first |= {"licence": "; ".join(licences)} if licences else {}
     return tuple(found.values())
 
 
 def false_replies(content: Content) -> list[str]:
     """Wrong replies without the lines that they quote, as far as something is left that does not hold the right answer
-    word for word, not even to deny it."""
+    word for word, not even to deny it, and announces nothing that is gone."""
     right = _right_answers(content)
-    own = filter(None, map(_without_quotes, content["wrong_replies"]))
+    own = [each for each in map(_without_quotes, content["wrong_replies"]) if each and not each.endswith((":", "："))]
     return [each for each in own if not any(says_the_same(each, text) or holds(each, text) for text in right)]
 
 
@@ -78,8 +86,12 @@ def _right_answers(content: Content) -> tuple[str, str]:
 
 
 def _without_quotes(text: str) -> str:
-    """Without the lines that a post quotes, which begin with ">"."""
-    return "\n".join(line for line in text.splitlines() if not line.lstrip().startswith(">")).strip()
+    """Without the lines that a post quotes, which begin with ">"; ">>>" is Python's prompt."""
+    lines = (line for line in text.splitlines() if not _QUOTED.match(line))
+    return "\n".join(lines).strip()
+
+
+_QUOTED = re.compile(r"\s*>(?!>>)")
 
 
 def _of_itself(content: Content) -> Content:

@@ -10,13 +10,14 @@ from string import ascii_uppercase
 from markupsafe import Markup
 
 from toolablate.analysis.attribution.belief import EarlyAnswers
-from toolablate.analysis.attribution.evidence import Explanation
+from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.signals.answers import NUMBER
 from toolablate.reports.cause_wording import attributed, chance, method_name
+from toolablate.reports.changed_runs import of_scores
 from toolablate.reports.html.cards import Marks, Quote
 from toolablate.reports.html.marking import inert
 from toolablate.reports.terminal.explanation import BeliefStep, around_fall, step_lines
-from toolablate.reports.turn import turn_of
+from toolablate.reports.turn import last_reply_step, told_flip, turn_of
 from toolablate.traces.records import Diagnosis, Event, ModelCall, Question, Score
 from toolablate.traces.terminal_text import one_line
 
@@ -197,7 +198,7 @@ def marks_of(told: Explanation) -> Mapping[int, Marks]:
     return {
         event: Marks(
             evidence=tuple(_evidence(name, methods) for name, methods in speaks[event].items()),
-            belief=believed(beliefs[event]) if event in beliefs else "",
+            belief=f"{believed(beliefs[event])}{_unread(beliefs[event], evidence)}" if event in beliefs else "",
             falls=event in falls,
             quotes=tuple(dict.fromkeys(quotes[event])) if event in quotes else (),
         )
@@ -224,15 +225,28 @@ def _evidence(name: str, methods: Sequence[str]) -> str:
 
 
 def falling(told: Explanation) -> range:
-    """The events between the last belief before the fall and the first after it."""
-    flip, steps = told.explained.evidence.flip, told.explained.evidence.steps
-    return range(0) if flip is None else range(steps[flip.after], steps[flip.step])
+    """The events between the last belief before the fall and the first after it; none where no clear place is known."""
+    turn = turn_of(told.explained.evidence)
+    return range(0) if turn is None else range(turn.start, turn.end)
 
 
 def believed(belief: EarlyAnswers) -> str:
     """`.80 (.40 to .96)`, of samples at one step."""
     right = belief.right
     return f"{chance(right.mean)} ({chance(right.low)} to {chance(right.high)})"
+
+
+def _unread(belief: EarlyAnswers, evidence: Evidence) -> str:
+    """How many have no readable answer; of its last reply drawn again also what rows count, which ask these again."""
+    unread = round(belief.unreadable.mean * belief.samples)
+    if not unread:
+        return ""
+    said = f"; {unread} of {belief.samples} have no readable answer"
+    runs = evidence.all_runs
+    if runs is None or belief.step != last_reply_step(evidence) or not any(runs.last_reply):
+        return said
+    right = of_scores("", runs.last_reply, evidence).count
+    return f"{said}, and with these asked for it once more, as rows count them, {right} are right"
 
 
 def evidence_events(told: Explanation) -> Sequence[int]:
@@ -316,7 +330,7 @@ def belief_figure(told: Explanation) -> BeliefFigure | None:
     def across(place: int) -> float:
         return LEFT + 12 + step * place
 
-    flip = evidence.flip
+    flip = told_flip(evidence)
     return BeliefFigure(
         width=across(last) + 24,
         height=TOP + HEIGHT + 24,
@@ -329,7 +343,8 @@ def belief_figure(told: Explanation) -> BeliefFigure | None:
 def told_steps(told: Explanation) -> Iterator[StepLine]:
     """What the trial did, the question alone first: of very many steps the first, the last, and those where the belief
     falls."""
-    flip, turn, lines = told.explained.evidence.flip, turn_of(told.explained.evidence), tuple(step_lines(told))
+    evidence, lines = told.explained.evidence, tuple(step_lines(told))
+    flip, turn = told_flip(evidence), turn_of(evidence)
     kept = set(range(len(lines)))
     if len(lines) > MOST_STEPS:
         kept = {*range(FIRST_STEPS), *range(len(lines) - LAST_STEPS, len(lines))}

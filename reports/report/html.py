@@ -31,6 +31,7 @@ from toolablate.reports.plots.scores import is_sure
 from toolablate.reports.report.contents import Report, ReportTrial, TrialPair, how_to_read, notes_of, simulated_note
 from toolablate.reports.report.report_tables import ReportTable, blocks, model_name, small_note, tables
 from toolablate.reports.run_groups import run_groups
+from toolablate.reports.turn import told_flip
 
 MOST_MODELS, MOST_NAMED = 8, 3
 
@@ -257,7 +258,7 @@ def _belief(told: ReportTrial, anchor: str) -> Markup | None:
     if told.explanation is None or (found := told.explanation.explained.evidence).trajectory is None:
         return None
     drawn = draw_belief(
-        found.trajectory, found.flip, events=found.steps, address=lambda event: f"#{anchor}-event-{event}"
+        found.trajectory, told_flip(found), events=found.steps, address=lambda event: f"#{anchor}-event-{event}"
     )
     return Markup(as_svg(drawn))  # noqa: S704 - drawn by us
 

@@ -22,7 +22,7 @@ from toolablate.reports.plain_why import why_parts
 from toolablate.reports.quoted import held
 from toolablate.reports.run_groups import run_groups
 from toolablate.reports.tables import simulated_banner
-from toolablate.reports.turn import last_reply_step, turn_of
+from toolablate.reports.turn import last_reply_step, told_flip, turn_of
 from toolablate.traces.records import Event, ModelCall, Score, ToolCall, ToolRequest
 from toolablate.traces.terminal_text import ID_CHARS, inert, one_line, shortened
 
@@ -115,7 +115,7 @@ def _shown(told: Explanation, lines: Sequence[BeliefStep]) -> Set[int]:
     """The places of the lines of a page: of many the first, the last, and those where the belief falls."""
     if len(lines) <= MOST_LINES:
         return frozenset(range(len(lines)))
-    falls = around_fall(told.explained.evidence.flip, lines, AROUND)
+    falls = around_fall(told_flip(told.explained.evidence), lines, AROUND)
     return frozenset({*range(FIRST), *range(len(lines) - LAST, len(lines)), *falls})
 
 

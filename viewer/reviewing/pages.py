@@ -126,7 +126,10 @@ def _known(view: ReviewView, alias: str) -> str:
 
 
 def _entered(view: ReviewView, form: Form) -> Reviewer:
-    decided = {each.reviewer for said in view.desk.look(fresh=False).words.values() for each in said}
+    now = view.desk.look(fresh=False)
+    decided = {each.reviewer for said in now.words.values() for each in said}
+    # Who proposed a forum does not decide on it, nor by another alias.
+    decided |= {content[by] for content in now.contents.values()} if (by := now.reviewed.by) else set()
     return view.reviewers.enter(
         *(form.get(key, "") for key in ("alias", "name", "field", "degree", "institution")), decided=decided
     )

@@ -54,6 +54,9 @@ def test_more_than_the_samples_is_fetched_once_two_others_have_approved(forums: 
     assert not any("latest" in each for each in forums.asked)
     assert "Batteries: sample threads alone, until others approve it" in " ".join(told.split())
     with reviewing(path) as site:
+        by_name = Person(site, name="Ann").page
+        assert by_name.status_code == 400
+        assert "ann has decided or proposed something here" in by_name.text
         ann, bob, cleo = Person(site, "ann"), Person(site, "bob"), Person(site, "cleo")
         assert "Nothing waits for you" in ann.client.get("/").text, "who proposes does not approve"
         first = bob.next()

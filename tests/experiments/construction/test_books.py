@@ -19,6 +19,7 @@ from toolablate.traces.errors import InputError
 
 BOOKS = Path(os.environ.get("TOOLABLATE_BOOKS", "/usr/share/doc"))
 GLPK = BOOKS / "glpk-doc" / "glpk.pdf"
+ANNOTATIONS = BOOKS / "c++-annotations" / "cplusplus.pdf"
 
 Set = tuple[float, float, str, float, str]
 """From the left and from the top in points, font (R, B, C or S), size, text."""
@@ -321,15 +322,15 @@ def test_what_is_no_book_is_refused_by_name(content: bytes | None, code: str, tm
     assert ("cut off" in str(error.hint)) == (code == "pdf_broken")
 
 
-def _glpk() -> list[Any]:
-    if not GLPK.exists():
-        pytest.skip(f"no {GLPK} (apt-get install glpk-doc, or set TOOLABLATE_BOOKS to its folder)")
-    return list(pages_of(GLPK))
+def _pages(path: Path, package: str) -> list[Any]:
+    if not path.exists():
+        pytest.skip(f"no {path} (apt-get install {package}, or set TOOLABLATE_BOOKS to its folder)")
+    return list(pages_of(path))
 
 
 @pytest.mark.deep
 def test_a_real_book_is_read() -> None:
-    pages = _glpk()
+    pages = _pages(GLPK, "glpk-doc")
     assert len(pages) == 177
     assert all(page.text for page in pages)
     found = list(regions_of(pages))
@@ -346,3 +347,18 @@ def test_a_real_book_is_read() -> None:
         "The update operation takes logarithmic time."
     )
     assert {each.page.section for each in found if each.page.number == "31"} == {"Row and column searching routines"}
+
+
+@pytest.mark.deep
+def test_a_textbook_of_a_thousand_pages_is_read() -> None:
+    pages = _pages(ANNOTATIONS, "c++-annotations-pdf")
+    assert len(pages) == 1_151
+    assert sum(not page.text for page in pages) < 25, "those between chapters"
+    found = list(regions_of(pages))
+    assert len(found) > 800
+    assert min(Counter(each.kind for each in found)[kind] for kind in ("list", "definition", "named")) > 30
+    of_types = {each.text.partition(":\n")[2]: each.page for each in found}
+    page = of_types[
+        'L can be used as prefix to indicate a character string whose elements are wchar_t-type characters. For example: L"hello world".'
+    ]
+    assert (page.number, page.section) == ("58", "The data type `bool'")

@@ -87,7 +87,7 @@ def test_two_questions_of_one_thread_are_one_document_that_a_search_takes(
     Writer(chat_server)
     pairs = [{**PAIRS[0], "replies": []}, {**PAIRS[1], "url": f"{PAIRS[0]['url']}/#answer"}, PAIRS[2]]
     run(pipeline_of(tmp_path, chat_server, pairs, f"{ALONE}[worlds]\nthreads = true\n"))
-    for name, marked in (("threads", [None, None]), ("falsified_threads", [True, True])):
+    for name, marked in (("threads", [None, None]), ("falsified_threads", [None, True])):
         path = tmp_path / "published" / f"{name}.jsonl"
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         assert [row.get("falsified") for row in rows] == marked
@@ -231,6 +231,7 @@ QUOTED = "> gas from the electrolyte\n\nNo, the foil grows."
         (thread([QUOTED, "Moisture"]), ["No, the foil grows.", "Moisture"]),
         (thread(["Not gas from the “decomposing” electrolyte, never", "Moisture"]), ["Moisture"]),
         (thread(["> gas from the electrolyte", "gas  from the electrolyte"]), []),
+        (thread(["> mean(x)\n\nUse this:", "Use:\n>>> mean(x)"]), ["Use:\n>>> mean(x)"]),
         (thread(["Moisture"], title="[SOLVED: gas from the electrolyte]"), []),
         (thread(["Moisture"], more="\n\nEDIT: it was Gas from the electrolyte, thanks"), []),
     ],
@@ -251,6 +252,9 @@ def test_no_thread_with_a_false_answer_holds_the_right_one(content: Content, sai
 
 
 def test_a_wrong_reply_that_says_the_right_answer_is_no_adversary() -> None:
+    short = thread(["No, 5 V is what comes in", "3 V"])
+    short = {**short, "answer": "5 V", "asked": {**short["asked"], "answer": "5 V"}}
+    assert question_of("a", short, "", "en").metadata["adversarial"] == "3 V"
     assert "adversarial" not in question_of("a", thread(["It is no gas from the electrolyte"]), "", "en").metadata
     solved = thread([QUOTED], title="[SOLVED: gas from the electrolyte]")
     assert question_of("a", solved, "", "en").metadata["adversarial"] == "No, the foil grows."
@@ -261,7 +265,7 @@ def test_threads_that_stay_true_for_the_right_answer_in_them_are_told(chat_serve
     pairs = [PAIRS[0], {**PAIRS[1], "title": "[SOLVED: the sodium salt number 4]"}, {**PAIRS[2], "replies": []}]
     output = run(pipeline_of(tmp_path, chat_server, pairs, f"{ALONE}[worlds]\nthreads = true\n")).output
     assert "1 of 3 threads have a wrong reply as their answer in falsified_threads.jsonl" in output
-    assert "1 of 3 threads stay true there: the right answer is in their question or in each wrong reply" in output
+    assert "1 of 3 threads stay true there: the right answer is in their question or in each wrong reply, or" in output
 
 
 def test_items_without_a_licence_are_told(chat_server: ChatServer, tmp_path: Path) -> None:

@@ -124,7 +124,7 @@ def test_what_is_published_of_a_person_has_neither_name_nor_address(
 
 
 def test_a_name_that_has_decided_from_a_file_is_no_new_person(reviewers: Reviewers) -> None:
-    with pytest.raises(InputError, match="Decisions from a file are by bobcarter: enter this"):
+    with pytest.raises(InputError, match="bobcarter has decided or proposed something here: enter this"):
         reviewers.enter("", "Bob Carter", "", decided=["bobcarter"])
     assert reviewers.enter("bobcarter", "", "", decided=["bobcarter"]).alias == "bobcarter"
     assert reviewers.enter("", "Bob Carter of Delft", "", decided=["ann"]).alias == "R1"

@@ -17,6 +17,7 @@ from toolablate.cli import group
 from toolablate.experiments.attribution.explained import explained
 from toolablate.reports.causes import CAUSES, WORDS, ranked, sides, unchanged
 from toolablate.reports.changed_runs import Row, levels_of, uncounted
+from toolablate.reports.html.beliefs import falling
 from toolablate.reports.run_groups import COUNTED, FORM, WITH, WITHOUT, run_groups
 from toolablate.reports.terminal.explanation import MOST_LINES, explanation_view, step_lines, steps_table
 from toolablate.reports.turn import asked_at, split_at, turn_of
@@ -50,6 +51,7 @@ def contradictions(told: Explanation) -> list[str]:
 def _of_sentences(told: Explanation, text: dict[str, str]) -> Iterator[str]:
     attribution, whole = told.explained.attribution, " ".join(text.get(part, "") for part in PARTS)
     yield from _of_events(told, whole)
+    yield from _of_marks(told, whole)
     if attribution is None:
         yield from (f"a cause of what is not wrong: {whole}" for word in ("Probability", "It may be") if word in whole)
         return
@@ -63,6 +65,7 @@ def _of_sentences(told: Explanation, text: dict[str, str]) -> Iterator[str]:
     yield from _of_early_answers(told, text["Verdict"], text["What speaks against it"])
     of_several = text["How we know"] if text["Verdict"].startswith("Undecided") else ""
     yield from _of_rivals(attribution, text["What speaks against it"], of_several)
+    yield from _of_rows_for(attribution, text)
     yield from _of_definitions(whole)
 
 
@@ -207,6 +210,9 @@ def _of_probabilities(text: dict[str, str]) -> Iterator[str]:
     # What is left is named from .03 on.
     if round(sum(map(float, said)), 2) not in ((1,) if "together: " in against else (0.98, 0.99, 1)):
         yield f"probabilities that add to {sum(map(float, said))}: {text}"
+    left = re.search(r"together: (\d?\.\d+); the likeliest of them is [^(]*\([^)]*\), (\d?\.\d+)", against)
+    if left and float(left[2]) > float(left[1]):
+        yield f"a part that is more than the whole: {left[0]}"
     named = re.findall(r"(?:It may be|Less likely) ([^(]*) \(", against)
     if len(named) != len(set(named)):
         yield f"two probabilities of a cause: {named}"
@@ -224,6 +230,16 @@ def _of_rivals(attribution: Attribution, against: str, of_several: str) -> Itera
         yield f"nothing, and something: {against}"
     if not against.strip():
         yield "silent on what speaks against it"
+
+
+def _of_rows_for(attribution: Attribution, text: dict[str, str]) -> Iterator[str]:
+    """No row that is told for a cause is told against it too."""
+    shown = re.search(r"clearest comparison[^:]*: without it (\d+ of \d+) right \(([^()]*)\)", text["How we know"])
+    first = CAUSES[ranked(attribution)[0][0]][0]
+    against = text["What speaks against it"].partition(f"Rows that do not fit “{first}”")[2].partition("Rows that")[0]
+    fits = shown and "does not show it" not in text["How we know"] and "No single kind" not in text["How we know"]
+    if shown and fits and f"{shown[2]}: {shown[1]} right" in against:
+        yield f"for and against: {shown[0]}: {against}"
 
 
 def _of_definitions(whole: str) -> Iterator[str]:
@@ -283,6 +299,12 @@ def _of_events(told: Explanation, whole: str) -> Iterator[str]:
         away = [int(event) for event in re.findall(r"\d+", several) if int(event) not in shown]
         if away:
             yield f"an event that the page has not: {several} of {shown}: {whole}"
+
+
+def _of_marks(told: Explanation, whole: str) -> Iterator[str]:
+    """Events are marked as those where the belief falls only where no sentence says that this is not known."""
+    if falling(told) and ("at no clear place" in whole or "none was asked for later" in whole):
+        yield f"a fall at {[*falling(told)]}: {whole}"
 
 
 def _of_commands(shown: str) -> Iterator[str]:

@@ -29,6 +29,7 @@ from toolablate.analysis.attribution.trace_rules import attribute_by_trace
 from toolablate.reports.causes import counted_runs, overlap, ranked, shares_of, sides
 from toolablate.reports.changed_runs import levels_of
 from toolablate.reports.happened import Happened
+from toolablate.reports.turn import Count, Turn
 from toolablate.reports.why_against import named_shares
 from toolablate.reports.would_tell import _Test
 from toolablate.traces.records import Event, Mechanism, ReplayDesign
@@ -204,6 +205,11 @@ FAULTS: Mapping[str, tuple[str, Any]] = {
     "sums of other runs": ("plain_why.sides", lambda *of: (sides(*of)[0], sides(*of)[1][1:])),
     "nothing found, and something": ("why_against.same_without_tools", lambda _: "Nothing found"),
     "defined twice": ("why_against.defined", lambda _: "chance (it can do this question, and asked again it would"),
+    "a fall where none is known": ("html.beliefs.turn_of", lambda _: Turn(0, 1, Count(1, 1), Count(0, 1), 1.0)),
+    "a row for a cause and against it": (
+        "why_against._rows_against",
+        lambda cause, _, told: sides(cause, told.explained.evidence)[0],
+    ),
     "a command that is none": ("would_tell._beside_chance", lambda *_: _Test(1, "--swaps", "", "lock_in", "calling")),
 }
 

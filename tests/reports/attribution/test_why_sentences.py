@@ -18,19 +18,21 @@ from tests.reports.attribution.samples import (
     page,
 )
 
-from toolablate.analysis.attribution.belief import belief_steps
-from toolablate.analysis.attribution.change_rates import PRIOR_TRIALS, ChangeRates, FittedRate
+from toolablate.analysis.attribution.belief import BeliefFlip, belief_steps
+from toolablate.analysis.attribution.change_rates import PRIOR_TRIALS, ChangeRates, FittedRate, Step
 from toolablate.analysis.attribution.decomposition import Replay
 from toolablate.analysis.attribution.evidence import Explained, Explanation
 from toolablate.analysis.attribution.levels import swapped_results
 from toolablate.reports.causes import one_change
 from toolablate.reports.changed_runs import BEFORE, EARLY, Row, asked_before
-from toolablate.reports.plain_why import why_parts
+from toolablate.reports.happened import happened
+from toolablate.reports.plain_why import in_short, why_parts
 from toolablate.reports.run_groups import run_groups
 from toolablate.reports.terminal.explanation import explanation_view
-from toolablate.traces.records import Event, Mechanism
+from toolablate.traces.records import Event, Limit, Mechanism
 
 AT_THE_FALL = ("search", "at_the_fall")
+FELL = BeliefFlip(after=0, step=1, before=1.0, level=0.2, confidence=1.0)
 
 
 def part(told: Explanation, title: str) -> str:
@@ -61,7 +63,10 @@ def test_a_verdict_gives_the_answers_alone_and_how_common_the_cause_is_in_its_st
     alone = part(explanation(found), "Verdict").partition("Probability ")[2].rstrip(".")
     assert alone.startswith(".82: the 28 answers counted below (16 without it, 12 with it) alone would give .")
     assert f"Probability {alone}. How common causes are in this store does the rest" in verdict
-    assert "does the rest: about 9 of 21 wrong trials came right without it (where it could be the cause)." in verdict
+    assert (
+        "does the rest: about 9 of 21 wrong trials came right without it (where belief falls at it, if anywhere)."
+        in verdict
+    )
     assert "store" not in alone
 
 
@@ -218,3 +223,87 @@ def test_answers_before_any_call_have_the_tools_there_where_their_offer_is_blame
     rows = [name for group in run_groups(told) for name, _ in group.rows if name.startswith(BEFORE)]
     assert rows == [f"{BEFORE}, with its tools and prompt there"]
     assert "with its tools and prompt there" in " ".join(page(explanation_view(told)).split())
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        (
+            "turns",
+            "python failed (events 1 and 5; at event 3 by an error of its code), and a limit left it no further call",
+        ),
+        (None, "python failed (events 1 and 5; at event 3 by an error of its code), and was not called after that"),
+    ],
+)
+def test_calls_that_failed_otherwise_are_told_beside_a_tool_that_failed(limit: Limit | None, said: str) -> None:
+    broken = ran("f(1)", "", status="error", error="injected_failure")
+    own = ran("1 + 'a'", "", status="error", error="TypeError")
+    events = [*broken, *own, *broken, *ended("Answer: B", limit)]
+    assert happened("tool_fault", told_by(events)).clause == said
+
+
+def test_what_a_search_found_is_not_named_of_what_is_left_where_each_search_failed() -> None:
+    shares: dict[Mechanism, float] = {"sampling_noise": 0.826, "lock_in": 0.1279, "retrieval_distraction": 0.0461}
+    named = "the likeliest of them is what its search found"
+    found = told_by([*searched("gas", "Plants take nitrogen"), *ended("Answer: B")], shares=shares)
+    # No more than is left, whatever it rounds to.
+    assert "All others together: .04; " + named in part(found, "What speaks against it")
+    assert "to a wrong answer), .04." in part(found, "What speaks against it")
+    failed = searched("gas", "", status="error", error="injected_failure")
+    assert named not in part(told_by([*failed, *ended("Answer: B")], shares=shares), "What speaks against it")
+
+
+def test_a_row_that_is_told_for_a_cause_is_not_told_against_it_too() -> None:
+    row = swapped_results(["search"])
+    told = explanation(explained(evidence(pivotal=None, inputs=inputs(replay=of_search(1, 4)))))
+    assert f"without it 1 of 4 right ({row})" in part(told, "How we know")
+    assert "though without it most are wrong too." in part(told, "How we know")
+    assert row not in part(told, "What speaks against it")
+    assert contradictions(told) == []
+
+
+def test_in_short_a_cause_that_is_less_likely_than_not_is_told_as_such() -> None:
+    shares: dict[Mechanism, float] = {"retrieval_distraction": 0.48, "sampling_noise": 0.3, "lock_in": 0.22}
+    said = in_short(explanation(explained(shares=shares)))
+    assert said == "No cause is more likely than not; the likeliest is what its search found: probability .48."
+
+
+@pytest.mark.parametrize(("rights", "said"), [((8, 0, 0, 0), "wrong"), ((8, 4, 2, 0), "right less often")])
+def test_it_is_wrong_from_a_result_on_where_all_that_was_asked_later_is_mostly_wrong(
+    rights: tuple[int, ...], said: str
+) -> None:
+    events = [*searched("gas", "1. Plants"), *searched("gas", "2. Plants"), *searched("gas", "3."), *ended("Answer: B")]
+    steps = (0, 2, 4, 6)
+    told = told_by(events, trajectory=believed(rights), flip=FELL, steps=steps, pivotal=None)
+    clause = happened("retrieval_distraction", told).clause
+    assert clause.startswith(f"asked at once, it is {said} from the result of event 1 on")
+
+
+def test_numbers_of_the_store_say_of_which_trials_they_are() -> None:
+    # Of one cause there are several, by how it shows.
+    steps: dict[Step, float] = {AT_THE_FALL: 21.0, ("search", "has_the_answer"): 11.0, ("search", "elsewhere"): 15.0}
+    rates = ChangeRates(store={step: FittedRate(step, 0.5, 0.5, trials) for step, trials in steps.items()})
+    never: dict[str, Any] = {"trajectory": believed((8, 8, 8)), "flip": None}
+    for more, said in (
+        (
+            dict[str, Any](),
+            "about 10 of 21 wrong trials came right without it (where belief falls at it, if anywhere).",
+        ),
+        (never, "about 6 of 11 wrong trials came right without it (where a result of it has the answer given)."),
+    ):
+        verdict = part(explanation(explained(evidence(pivotal=None, **more)), rates=rates), "Verdict")
+        assert said in verdict
+
+
+def test_a_blamed_result_that_does_not_have_the_answer_is_told_as_such() -> None:
+    there = [*ran("f(1)", "molecular nitrogen"), *searched("gas", "1. Plants"), *ended("Answer: B")]
+    told = told_by(there, trajectory=None, flip=None, pivotal=None)
+    # Its answer stands in the result of another tool.
+    assert happened("retrieval_distraction", told).clause.endswith(
+        "after the result of web_search at event 3, which does not have it: the trace does not show how that misled it"
+    )
+    fell: dict[str, Any] = {"trajectory": believed((8, 0)), "flip": FELL, "steps": (0, 2, 4, 6), "pivotal": None}
+    found = told_by([*searched("gas", "1. Plants"), *there], **fell)
+    assert happened("retrieval_distraction", found).clause == (
+        "asked at once, it is wrong from the result of event 1 on, which does not have its answer"
+    )

@@ -1,9 +1,10 @@
 import re
 from dataclasses import replace
 
-from tests.reports.attribution.samples import UNREPLAYED, evidence, explained, explanation
+from tests.reports.attribution.samples import REPLAYED, UNREPLAYED, evidence, explained, explanation, inputs
 from tests.traces.samples import conversation
 
+from toolablate.analysis.attribution.belief import Probe, trajectory
 from toolablate.reports.html.beliefs import (
     FIRST_STEPS,
     LAST_STEPS,
@@ -16,6 +17,7 @@ from toolablate.reports.html.beliefs import (
 )
 from toolablate.reports.html.cards import Links, Marks, Quote
 from toolablate.reports.html.environment import environment
+from toolablate.reports.terminal.explanation import turned
 
 LINKS = Links(event=lambda number: f"#t-event-{number}", whole=lambda number, part: "")
 
@@ -77,6 +79,31 @@ def test_the_figure_has_a_point_for_each_belief_and_a_band_where_it_falls() -> N
     html = str(environment().get_template("beliefs.html").module.belief_of(figure, LINKS))  # type: ignore[attr-defined]
     assert re.findall(r'<a href="(.*?)"', html) == ["#t-event-0", "#t-event-1", "#t-event-2"]
     assert "before event 2: .00 (.00 to .32) right; most say B, of 8 answers" in html
+
+
+def test_no_fall_is_marked_where_the_panel_knows_no_clear_place() -> None:
+    # Answers that were asked for are right to the end: only its last reply, drawn again, is not.
+    again = replace(REPLAYED, last_reply=(0.0,) * 8)
+    told = explanation(explained(evidence(inputs=inputs(replay=again))))
+    assert told.explained.evidence.flip is not None
+    assert turned(told) == ""
+    assert not any(mark.falls for mark in marks_of(told).values())
+    assert not any(step.falls for step in told_steps(told))
+    figure = belief_figure(told)
+    assert figure is not None
+    assert figure.fall is None
+
+
+def test_answers_that_cannot_be_read_are_told_beside_what_rows_count() -> None:
+    again = replace(REPLAYED, last_reply=(1.0,) * 6 + (0.0,))
+    found = trajectory([Probe(0, {"A": 8}, 0, 8), Probe(1, {"A": 7}, 1, 7), Probe(2, {}, 7, 0)])
+    marks = marks_of(explanation(explained(evidence(trajectory=found, inputs=inputs(replay=again)))))
+    assert marks[0].belief == "1.0 (.68 to 1.0)"
+    assert marks[1].belief == ".88 (.53 to .98); 1 of 8 have no readable answer"
+    assert marks[2].belief == (
+        ".00 (.00 to .35); 7 of 7 have no readable answer, and with these asked for it once more, as rows count them,"
+        " 6 of 7 are right"
+    )
 
 
 def test_steps_say_what_was_done_and_where_it_falls() -> None:
