@@ -87,17 +87,19 @@ def _right_answers(question: Question) -> list[Answered]:
     target = question.target
     match target.kind:
         case "choice":
-            return [tuple(target.letters)] if question.choices else []
+            said = [tuple(target.letters)] if question.choices else []
         case "number":
-            return [(normal_number(repr(target.value)),)]
+            said = [(normal_number(repr(target.value)),)]
         case "spans":
-            return [tuple(text for span in target.spans for text in texts_of(span))]
+            said = [tuple(text for span in target.spans for text in texts_of(span))]
         case "text" | "math":
-            return [_number_in(each) or texts_of(each) for each in target.answers]
+            said = [_number_in(each) or texts_of(each) for each in target.answers]
         case "reference":
-            return list(filter(None, [_number_in(target.answer)]))
+            said = [_number_in(target.answer)]
         case _:
-            return []
+            said = []
+    # A long text has no form in which it is looked for.
+    return list(filter(None, said))
 
 
 def _number_in(answer: str) -> Answered:

@@ -53,7 +53,7 @@ from toolablate.analysis.pairing import RIGHT, mean
 from toolablate.analysis.statistics.intervals import Floats
 from toolablate.traces.records import Attribution, Distraction, Mechanism, ReplayPurpose
 
-PRIOR = 0.1
+RE_ASKED_PRIOR = 0.1
 """Both parameters of the beta distribution of the share of right answers among those asked for once more after a final
 reply: the model says again what it said there, so that they are mostly all right or all wrong."""
 
@@ -329,7 +329,7 @@ def _comes_back(evidence: Evidence) -> bool:
 
 def _lost_by_form(evidence: Evidence) -> float:
     re_asked = evidence.re_asked if evidence.score.verdict == "unparsed" else ()
-    return (sum(re_asked) + PRIOR) / (len(re_asked) + 2 * PRIOR) if re_asked else 0.0
+    return (sum(re_asked) + RE_ASKED_PRIOR) / (len(re_asked) + 2 * RE_ASKED_PRIOR) if re_asked else 0.0
 
 
 # Why a trial went wrong, from what it comes to when it is taken up again with one thing changed.

@@ -34,29 +34,27 @@ class Viewer:
 
     def page(self, address: str) -> Took:
         used, began = self._used(), time.perf_counter()
+        status, body = self._answer(address)
+        assert status in (200, 303), (status, address, body[:200])
+        return Took(time.perf_counter() - began, self._used() - used)
+
+    def wait_for(self, address: str) -> None:
+        """Until the index, which is filled while the viewer serves, has what the address names."""
+        until = time.monotonic() + 60
+        while self._answer(address)[0] == 400:
+            assert time.monotonic() < until, f"{address}: the index has not what it names"
+            time.sleep(0.1)
+
+    def _answer(self, address: str) -> tuple[int, bytes]:
         connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=60)
         try:
             connection.request("GET", address, headers={"Cookie": self.cookie} if self.cookie else {})
             answer = connection.getresponse()
             body = answer.read()
-            assert answer.status in (200, 303), (answer.status, address, body[:200])
             self.cookie = self.cookie or (answer.headers["Set-Cookie"] or "").partition(";")[0]
-            return Took(time.perf_counter() - began, self._used() - used)
+            return answer.status, body
         finally:
             connection.close()
-
-    def wait_for(self, address: str) -> None:
-        """Until the index, which is filled while the viewer serves, has what the address names."""
-        until = time.monotonic() + 60
-        while True:
-            try:
-                self.page(address)
-            except AssertionError:
-                if time.monotonic() > until:
-                    raise
-                time.sleep(0.1)
-            else:
-                return
 
     def _used(self) -> float:
         """Seconds of processor time of the server, to the hundredth."""

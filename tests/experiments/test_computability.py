@@ -17,6 +17,7 @@ SMALL = {"id": "small", "prompt": "What is 12 less 9?", "answer": 3}
 SAID = {"id": "said", "prompt": "What is 11 less 9?", "answer": 2}
 OPTION = {"id": "option", "prompt": "How much is 6 x 7 kg?", "choices": ["41 kg", "42 kg", "43 kg"], "answer": "B"}
 LETTER = {"id": "letter", "prompt": "Which metal?", "choices": ["copper", "silver"], "answer": "A"}
+LONG = {"id": "long", "prompt": "Why does it swell?", "answers": [f"Because of {'gas and ' * 50}heat"]}
 UNTRIED = {"id": "untried", "prompt": "What is 4 x 25?", "answer": 100}
 PROGRAMS = {
     "rods": "print(12 * 31)",
@@ -26,18 +27,19 @@ PROGRAMS = {
     "said": "print(2)",
     "option": "print(f'{6 * 7} kg')",
     "letter": "print('Answer: A')",
+    "long": "print(2 + 2)",
 }
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    questions = (RODS, STATED, WRONG, SMALL, SAID, OPTION, LETTER, UNTRIED)
+    questions = (RODS, STATED, WRONG, SMALL, SAID, OPTION, LETTER, LONG, UNTRIED)
     (tmp_path / "questions.jsonl").write_text("\n".join(map(json.dumps, questions)), encoding="utf-8")
     lines = []
     for question in questions:
         code = PROGRAMS.get(str(question["id"]))
         calls = [] if code is None else [{"tool_calls": [{"name": "python", "arguments": {"code": code}}]}]
-        replies = [*calls, {"content": f"Answer: {question['answer']}"}]
+        replies = [*calls, {"content": f"Answer: {question.get('answer', 'heat')}"}]
         lines.append(json.dumps({"question": question["id"], "condition": "python", "replies": replies}))
     (tmp_path / "script.jsonl").write_text("\n".join(lines), encoding="utf-8")
     (tmp_path / "plan.toml").write_text(
@@ -68,6 +70,7 @@ def test_an_answer_is_computed_where_a_program_gave_it_and_has_it_not_written_in
         "said": "no",
         "option": "yes",
         "letter": "no",
+        "long": None,
         "untried": None,
     }
     assert "computed by a program: 3 of 7 questions of which programs ran" in output
@@ -75,7 +78,7 @@ def test_an_answer_is_computed_where_a_program_gave_it_and_has_it_not_written_in
     text = (folder / "plan.toml").read_text(encoding="utf-8")
     (folder / "plan.toml").write_text(text.replace("questions.jsonl", "out.jsonl"), encoding="utf-8")
     again = CliRunner().invoke(group, ["run", str(folder / "plan.toml"), "--json"])
-    assert json.loads(again.stdout)["done_before"] == 8
+    assert json.loads(again.stdout)["done_before"] == 9
     assert annotated(folder, out="later.jsonl")[0]["rods"]["computed"] == "yes", (
         "without the option what was told stays"
     )

@@ -199,6 +199,13 @@ class Tallies:
     markers: Mapping[str, int]
 
 
+def may_count(event: Event) -> bool:
+    """Whether it has anything that `tallies` counts."""
+    if event.kind == "tool_call":
+        return bool(event.lookup or event.markers or event.status == "invalid")
+    return event.kind == "model_call" and event.input_cut is not None
+
+
 def tallies(events: Iterable[Mapping[str, Any]]) -> Tallies:
     """Of events as the JSON values that reach disk."""
     events = list(events)

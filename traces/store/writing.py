@@ -15,7 +15,6 @@ from toolablate.traces.records import (
     Condition,
     Diagnosis,
     Environment,
-    Event,
     Label,
     Model,
     Question,
@@ -26,7 +25,14 @@ from toolablate.traces.records import (
     Trace,
     Trial,
 )
-from toolablate.traces.store.digests import content_digest, listing_digest, record_content, tallies, write_tallies
+from toolablate.traces.store.digests import (
+    content_digest,
+    listing_digest,
+    may_count,
+    record_content,
+    tallies,
+    write_tallies,
+)
 from toolablate.traces.store.file import lives
 from toolablate.traces.store.texts import TextReader, TracePacker, seal, shrink_row
 from toolablate.traces.store.writer import Desk
@@ -103,7 +109,8 @@ def finish(attempt: Attempt, trace: Trace, digest: str) -> Callable[[Desk], None
 
     The events of one that counts become a block; a failed one is read by SQL, and is not kept for long.
     """
-    found = tallies(map(record_content, filter(_may_count, trace.events)))
+    # Of most events nothing need be made into JSON again.
+    found = tallies(map(record_content, filter(may_count, trace.events)))
     usage, last = trace.usage, next(reversed(trace.events), None)
     ended = (
         trace.outcome,
@@ -139,13 +146,6 @@ def finish(attempt: Attempt, trace: Trace, digest: str) -> Callable[[Desk], None
         desk.connection.execute("UPDATE recorders SET ended = ended + 1 WHERE key = ?", (attempt.recorder,))
 
     return write
-
-
-def _may_count(event: Event) -> bool:
-    """Whether it has anything that `tallies` counts: of most events nothing need be made into JSON again."""
-    if event.kind == "tool_call":
-        return bool(event.lookup or event.markers or event.status == "invalid")
-    return event.kind == "model_call" and event.input_cut is not None
 
 
 # What is said of finished traces: by scorers, by judges of failures, by people.
