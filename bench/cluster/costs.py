@@ -110,7 +110,7 @@ def write_coding(folder: Path, url: str, *, trials: int, in_flight: int, cluster
     """A plan of trials with four calls of `python` each."""
     write_items(folder / "items.jsonl", "four-tools", trials)
     (folder / "plan.toml").write_text(
-        f"sandbox = {{ backend = 'bubblewrap', pool = 0 }}\n[cluster]\n{cluster}\n[questions]\nfile = 'items.jsonl'\n"
+        f"sandbox = {{ backend = 'bubblewrap' }}\n[cluster]\n{cluster}\n[questions]\nfile = 'items.jsonl'\n"
         f"[[conditions]]\nname = 'python'\ntools = ['python']\n"
         f"[[models]]\nprovider = 'openai'\nname = 'served'\nconcurrency = {in_flight}\nendpoint = '{url}'\n"
         # A reply may be held back.
