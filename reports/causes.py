@@ -18,6 +18,7 @@ from toolablate.analysis.attribution.levels import (
     told_levels,
 )
 from toolablate.analysis.attribution.replay_rules import LIKELY, deciding, levels_without, taken_together
+from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.statistics.intervals import wilson_interval
 from toolablate.reports.cause_wording import chance
@@ -53,26 +54,27 @@ WORDS: tuple[tuple[float, str], ...] = (
 )
 """How sure a cause is called, from which probability on."""
 
-CAUSES: Mapping[Mechanism, tuple[str, str]] = {
-    "retrieval_distraction": ("what its search found", "a search result or page led it to a wrong answer"),
-    "lock_in": ("its computation", "its own code led it to a wrong answer"),
-    "other_results": ("what its other tools gave", "a result of theirs led it to a wrong answer"),
-    "interaction": ("the results of two kinds of tools together", "both had a part in the wrong answer"),
-    "volume": ("the length of its results", "so much text, whatever it says, cost it the right answer"),
-    "calling": ("calling tools at all", "making calls, whatever they return, cost it the right answer"),
-    "availability": ("the offer of tools", "their mere presence, called or not, cost it the right answer"),
-    "prompt": ("the condition's prompt", "its words, without any tool, cost it the right answer"),
-    "budget": ("a limit that ended it", "with more room it would have come to the right answer"),
-    "tool_fault": ("a tool that failed", "with a tool that works it would have come to the right answer"),
-    "format": ("the form of its answer", "it had the right answer, and gave it in no form that counts"),
-    "sampling_noise": ("chance", "it can answer the question, and this draw came out wrong"),
-    "own_error": (
-        "the model's own error",
-        "it cannot reliably answer the question, with tools or without",
-    ),
-    "unknown": ("something that the condition brings", "it is not known what"),
+_WHAT: Mapping[Mechanism, str] = {
+    "retrieval_distraction": "a search result or page led it to a wrong answer",
+    "lock_in": "its own code led it to a wrong answer",
+    "other_results": "what they gave led it to a wrong answer",
+    "interaction": "the results of two kinds of tools had a part in the wrong answer",
+    "volume": "so much text, whatever it says, cost it the right answer",
+    "calling": "making calls, whatever they return, cost it the right answer",
+    "availability": "the mere offer of tools, called or not, cost it the right answer",
+    "prompt": "the condition's words, without any tool, cost it the right answer",
+    "budget": "a limit that ended it cost it the right answer",
+    "tool_fault": "a tool that did not work cost it the right answer",
+    "format": "it had the right answer, and gave it in no form that counts",
+    "sampling_noise": "it can answer the question, and this draw came out wrong",
+    "own_error": "it cannot reliably answer the question, with tools or without",
+    "unknown": "it is not known what",
 }
-"""Their names on a page, and what they are."""
+CAUSES: Mapping[Mechanism, tuple[str, str]] = {
+    cause: ("something that the condition brings" if cause == "unknown" else mechanism_name(cause), what)
+    for cause, what in _WHAT.items()
+}
+"""Their names, as in all lists and marks, and what they are."""
 
 
 def how_sure(probability: float) -> str:
@@ -157,12 +159,12 @@ def name_of(cause: Mechanism) -> str:
 
 
 def quoted_name(cause: Mechanism) -> str:
-    """`“its computation”`, within a sentence that says something of it."""
+    """`“computational lock-in”`, within a sentence that says something of it."""
     return f"“{name_of(cause)}”"
 
 
 def defined(cause: Mechanism) -> str:
-    """`its computation (its own code led it to a wrong answer)`, for where it is used first."""
+    """`computational lock-in (its own code led it to a wrong answer)`, for where it is used first."""
     name, what = CAUSES[cause]
     return f"{name} ({what})"
 

@@ -38,18 +38,18 @@ class Happened:
     event: int | None = None
 
 
-_FORMS: Mapping[Mechanism, tuple[Form, ...]] = {
+FORMS_OF: Mapping[Mechanism, tuple[Form, ...]] = {
     "lock_in": ("code",),
     "retrieval_distraction": ("search", "page"),
     "other_results": ("other",),
 }
-OF_FORMS: Mapping[Form, Mechanism] = {form: cause for cause, forms in _FORMS.items() for form in forms}
+OF_FORMS: Mapping[Form, Mechanism] = {form: cause for cause, forms in FORMS_OF.items() for form in forms}
 _HOW: Mapping[Distraction, str] = {
     "misleading_adoption": "it believed a misleading result",
     "existence_as_norm": "it took what exists for what is right",
     "over_engineering": "it built a simple answer up into an elaborate one",
 }
-_FINITE = "tries finitely many cases of a general question"
+_FINITE = "tries some cases of a question that is about all"
 _LIMITS = {
     "tool_calls": "its number of tool calls",
     "turns": "its number of replies",
@@ -87,13 +87,13 @@ def happened(cause: Mechanism, told: Explanation) -> Happened:
 def _of_two_kinds(told: Explanation) -> Happened:
     """What each of them did, in the order of the events; the later one is quoted."""
     kinds = {call.form for call in told.explained.evidence.signals.calls if call.gave or call.form == "code"}
-    each = [_of_results(cause, told) for cause, forms in _FORMS.items() if kinds & set(forms)]
+    each = [_of_results(cause, told) for cause, forms in FORMS_OF.items() if kinds & set(forms)]
     each.sort(key=lambda one: one.event or 0)
     return Happened(", and ".join(dict.fromkeys(one.clause for one in each)), each[-1].event if each else None)
 
 
 def _of_results(cause: Mechanism, told: Explanation) -> Happened:
-    evidence, forms = told.explained.evidence, _FORMS[cause]
+    evidence, forms = told.explained.evidence, FORMS_OF[cause]
     signals, how = evidence.signals, ""
     attribution = told.explained.attribution
     if cause == "retrieval_distraction" and attribution is not None and attribution.distraction:
@@ -122,7 +122,7 @@ def _of_results(cause: Mechanism, told: Explanation) -> Happened:
         after = [each for each in asked_at(evidence) if evidence.steps[each.step] > turned[-1]]
         wrong = all(count([each]).share < RIGHT for each in after)
         said = "wrong" if wrong else "right less often"
-        none = ", which does not have its answer" if _stands_in_none(told, turned[-1]) else ""
+        none = ", which does not have its answer" if stands_in_none(told, turned[-1]) else ""
         return Happened(f"asked at once, it is {said} from the result of event {turned[-1]} on{none}{how}", turned[-1])
     found = [call.event for call in signals.calls if call.form in forms and call.gave]
     found = found or [call.event for call in signals.calls if call.form in forms]
@@ -133,8 +133,7 @@ def _of_results(cause: Mechanism, told: Explanation) -> Happened:
     tool = _tool(last[0], told)
     if not any(call.gave for call in signals.calls if call.event == last[0]):
         return Happened(f"{_answered(told)}, and {tool} had given it nothing (event {last[0]})", last[0])
-    none = ", which does not have it" if _stands_in_none(told, last[0]) else ""
-    how = how or (": the trace does not show how that misled it" if none else "")
+    none = ", which does not have this answer" if stands_in_none(told, last[0]) else ""
     return Happened(f"{_answered(told)}, after the result of {tool} at event {last[0]}{none}{how}", last[0])
 
 
@@ -180,8 +179,8 @@ def _of_faults(evidence: Evidence) -> Happened:
 
 def gave_nothing(cause: Mechanism, evidence: Evidence) -> bool:
     """Whether it is one of what was found, or given by other tools, and no such call gave anything."""
-    given = cause in _FORMS and cause != "lock_in"
-    return given and not any(call.gave and call.form in _FORMS[cause] for call in evidence.signals.calls)
+    given = cause in FORMS_OF and cause != "lock_in"
+    return given and not any(call.gave and call.form in FORMS_OF[cause] for call in evidence.signals.calls)
 
 
 def failed_for_a_time(evidence: Evidence) -> str:
@@ -265,12 +264,12 @@ def _of_calls(cause: Mechanism, told: Explanation) -> Happened:
         given = f"as {_tool(adopted.event, told)} {gave} (event {adopted.event})"
         return Happened(f"{answered}, {given}", adopted.event)
     gave = "" if any(call.gave for call in calls) else ", none of which gave anything"
-    if not gave and adopted is None and _stands_in_none(told):
+    if not gave and adopted is None and stands_in_none(told):
         gave = ", none of which gave this answer"
     return Happened(f"{answered}, after {_many(len(calls))}{gave}", last)
 
 
-def _stands_in_none(told: Explanation, at: int | None = None) -> bool:
+def stands_in_none(told: Explanation, at: int | None = None) -> bool:
     """Whether no result, or not the one of this event, has its answer, nor a number of it; a letter or figure stands in
     many texts."""
     answers = [each.lower() for each in answers_of(told) if len(each) > 1]

@@ -9,16 +9,15 @@ Rules, so that no sentence contradicts another, or the table of all runs:
 - What replays of the trial measured, and what is read from the trace, are named apart.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from toolablate.analysis.attribution.change_rates import Where
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.levels import LAST_REPLY, WITHOUT_TOOLS
-from toolablate.analysis.attribution.replay_rules import blame, usual
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.pairing import RIGHT
-from toolablate.reports.cause_wording import chance, distraction_name
+from toolablate.reports.answer_source import answer_source
+from toolablate.reports.cause_wording import distraction_name
 from toolablate.reports.causes import (
     FEW,
     NEXT_TO,
@@ -58,6 +57,7 @@ from toolablate.reports.happened import (
 from toolablate.reports.quoted import quoted
 from toolablate.reports.run_groups import tells_form, total
 from toolablate.reports.turn import AT_CALLS, Turn, asked_at, right_until, since_adopted, told_since, turn_of
+from toolablate.reports.weighing import HOW, Weighing, weighing
 from toolablate.reports.why_against import against, drawn_again, named_shares, raised, turn_against
 from toolablate.reports.would_tell import would_tell
 from toolablate.traces.records import Attribution, Diagnosis, Mechanism
@@ -66,14 +66,23 @@ from toolablate.traces.terminal_text import one_line
 
 @dataclass(frozen=True, slots=True)
 class WhyPart:
+    """Sentences, and the table below them: its heads, then its rows."""
+
     title: str
     lines: tuple[Said, ...]
+    table: Sequence[tuple[str, ...]] = ()
+
+
+WEIGHED = "From the runs to the probability"
 
 
 def why_parts(told: Explanation) -> tuple[WhyPart, ...]:
     """Those that have something to say."""
+    attribution = told.explained.attribution
+    weighed = weighing(named_shares(told, attribution), told) if attribution is not None else None
     found = (
-        WhyPart("Verdict", tuple(_verdict(told))),
+        WhyPart("Verdict", tuple(_verdict(told, weighed))),
+        *([WhyPart(WEIGHED, (HOW,), weighed.table)] if weighed is not None else []),
         WhyPart("How we know", tuple(_known(told))),
         WhyPart(_against_title(told), tuple(against(told))),
         WhyPart("What would tell", tuple(would_tell(told))),
@@ -91,7 +100,7 @@ def in_short(told: Explanation) -> str:
     """The verdict in a few words."""
     attribution = told.explained.attribution
     if attribution is None or first_of(attribution) == "unknown":
-        return next(_verdict(told))
+        return next(_verdict(told, None))
     shares = named_shares(told, attribution)
     sure, name = how_sure(shares.hundredths / 100), name_of(shares.cause)
     if as_likely(shares):
@@ -112,7 +121,7 @@ def _several(shares: Shares, naming: Callable[[Mechanism], str]) -> str:
 # What went wrong, and how sure that is.
 
 
-def _verdict(told: Explanation) -> Iterator[str]:
+def _verdict(told: Explanation, weighed: Weighing | None) -> Iterator[str]:
     attribution, evidence = told.explained.attribution, told.explained.evidence
     if attribution is None:
         right = evidence.score.value is not None and evidence.score.value >= RIGHT
@@ -120,11 +129,11 @@ def _verdict(told: Explanation) -> Iterator[str]:
         yield from _gains(evidence)
         return
     shares = named_shares(told, attribution)
-    basis = _basis(shares, told)
+    basis = _basis(shares, told, weighed)
     if shares.cause == "unknown":
         yield (
-            "The cause is not known. That it is something that the condition brings, and neither chance nor the model's"
-            f" own error: probability {shares.probability}{basis}."
+            "The cause is not known. That it is something that the condition brings, and neither sampling noise nor the"
+            f" model's own error: probability {shares.probability}{basis}."
         )
         return
     clause = happened(shares.cause, told).clause
@@ -137,6 +146,8 @@ def _verdict(told: Explanation) -> Iterator[str]:
         # What needs no tool is not shown by what was called or found.
         known = f". {sure} {capital(clause)}." if shares.cause in BY_CHANCE else f": {clause}. {sure}"
         yield f"{start}{named}{known}"
+    if weighed is not None and weighed.turned:
+        yield weighed.turned
     if chance_together(attribution):
         apart = dict(ranked(attribution))
         needless = {each: round(100 * apart.get(each, 0.0)) for each in BY_CHANCE}
@@ -158,8 +169,8 @@ def _named(shares: Shares, attribution: Attribution, told: Explanation) -> str:
     return f"{names}{', which no run tells apart' if beside else ''}"
 
 
-def _basis(shares: Shares, told: Explanation) -> str:
-    """What the probability rests on: the counted answers by themselves, and how common the cause is in the store."""
+def _basis(shares: Shares, told: Explanation, weighed: Weighing | None) -> str:
+    """What the probability rests on."""
     attribution, evidence = told.explained.attribution, told.explained.evidence
     assert attribution is not None
     replays = replays_of(evidence)
@@ -167,61 +178,11 @@ def _basis(shares: Shares, told: Explanation) -> str:
     if attribution.method != "replay":
         by = "by a judge" if attribution.method == "judge" else "from the trace"
         return f", a guess {by}: {f'its {several} do not test it' if replays else 'nothing was run again'}"
-    alone = blame(evidence)
-    return f": {_alone(alone, shares, attribution, evidence)}{_in_the_store(alone, shares, attribution, told)}"
-
-
-def _alone(alone: Mapping[Mechanism, float], shares: Shares, attribution: Attribution, evidence: Evidence) -> str:
-    """`the 38 answers counted below (20 without it, 16 with it, 2 for its form) alone would give .64`."""
-    rows, parts = counted_runs(shares.cause, evidence), []
-    gone, there = sides(shares.cause, evidence)
-    if gone and not as_likely(shares):
-        parts = [f"{sum(row.runs for row in gone):g} without it", f"{sum(row.runs for row in there):g} with it"]
     form = len(evidence.re_asked) if tells_form(attribution, evidence) else 0
-    counted = sum(row.runs for row in rows) + form
-    if form and rows:
-        parts = [*(parts or [f"{counted - form:g} with something changed"]), f"{form} asked once more for its form"]
-    listed = f" ({', '.join(parts)})" if parts else ""
-    said = f"the {counted:g} answers counted below{listed}"
-    several = [shares.cause, *(cause for cause, _ in as_likely(shares))]
-    likeliest = max(alone, key=lambda each: alone[each])
-    gives = " and ".join(chance(alone.get(each, 0.0)) for each in several)
-    other = "" if likeliest in several else f", and {quoted_name(likeliest)} {chance(alone[likeliest])}"
-    return f"{said} alone would give {gives}{other}"
-
-
-def _in_the_store(alone: Mapping[Mechanism, float], shares: Shares, attribution: Attribution, told: Explanation) -> str:
-    """How common the likeliest cause and its strongest rival are, of those that any run takes away."""
-    likeliest = shares.cause if not as_likely(shares) else None
-    said: list[str] = []
-    for cause in [each for each, _ in ranked(attribution) if each not in BY_CHANCE][:2]:
-        known = usual(cause, told.explained.evidence, told.rates)
-        if known is not None and round(known.trials) >= 1:
-            wrong = "" if said else f" wrong trial{'' if round(known.trials) == 1 else 's'} came right"
-            which = "it" if cause == likeliest else quoted_name(cause)
-            where = _SHOWN.get(known.step[1], "where it could be the cause")
-            said.append(f"{known.changed:.0f} of {known.trials:.0f}{wrong} without {which} ({where})")
-    listed = f"about {', and '.join(said)}" if said else ""
-    moved = abs(100 * alone.get(shares.cause, 0.0) - shares.hundredths)
-    if not told.rates.store or moved < LEAST_MOVED:
-        return f". In this store {listed}" if listed else ""
-    return f". How common causes are in this store does the rest{f': {listed}' if listed else ''}"
-
-
-_SHOWN: Mapping[Where, str] = {
-    "at_the_fall": "where belief falls at it, if anywhere",
-    "has_the_answer": "where a result of it has the answer given",
-    "elsewhere": "where neither early answers nor results point to it",
-    "not_asked": "where nobody asked for early answers",
-    "called": "where tools were called",
-    "not_called": "where no tool was called",
-    "long": "where results are long",
-    "very_long": "where results are very long",
-}
-"""Of which trials a number of the store is: of one cause there are several, by how it shows."""
-
-LEAST_MOVED = 1.5
-"""Hundredths by which what is known of the store moves a probability; less is not told."""
+    counted = sum(row.runs for row in counted_runs(shares.cause, evidence)) + form
+    of_form = f" ({form} of them asked once more for its form)" if form and counted > form else ""
+    store = ", and from other trials of this store" if weighed and weighed.moved and told.rates.store else ""
+    return f", from the {counted:g} answers counted below{of_form}{store}"
 
 
 def _gains(evidence: Evidence) -> Iterator[str]:
@@ -254,17 +215,31 @@ def _known(told: Explanation) -> Iterator[Said]:
     yield from raised(told)
     turn = turn_of(evidence)
     if turn is not None and cause in AT_CALLS and not any(turn_against(cause, told)):
-        others = _other_answers(turn, evidence)
-        yield f"Asked at once after its steps, it turns wrong {turn.where}: {turn.counts}{others}."
+        beside = f"{_unsure(turn)}{_other_answers(turn, evidence)}"
+        yield f"Asked at once after its steps, this trial turns wrong {turn.where}: {turn.counts}{beside}."
     elif cause in AT_CALLS and (still := right_until(happened(cause, told).event, evidence)):
         yield f"{capital(still)}."
     if cause in AT_CALLS and (never := never_without_tools(evidence)):
         yield f"{never}."
     event = happened(cause, told).event if cause != "unknown" else last_reply(told)
     # What it says tells nothing of how long it is.
-    yield from () if cause == "volume" else quoted(event, told)
+    shown = None if cause == "volume" else event
+    yield from quoted(shown, told)
+    if cause not in ("volume", "unknown"):
+        yield from answer_source(cause, told, quoted=shown)
+    if evidence.score.verdict == "unparsed" and attribution.method == "replay":
+        yield "A reply without a readable answer was asked for it once more, and counts by that in all counts."
     for diagnosis in evidence.diagnoses:
         yield from _read_by(diagnosis)
+
+
+def _unsure(turn: Turn) -> str:
+    """Where many draws from its early answers have another place."""
+    elsewhere = 100 - round(100 * turn.confidence)
+    return f" (elsewhere in {elsewhere} of 100 random draws)" if turn.confidence < SURE_OF_PLACE else ""
+
+
+SURE_OF_PLACE = 0.8
 
 
 def _other_answers(turn: Turn, evidence: Evidence) -> str:
@@ -310,12 +285,17 @@ def _comparison(cause: Mechanism, rows: list[Row], evidence: Evidence) -> str:
     undone, *before = rows
     closest = not any(row.is_early for row in rows) and (cause in NEXT_TO or one_change(cause, evidence))
     how = f"The clearest comparison{', in which this alone differs' if closest else ''}"
-    kept = f"{before[0].count} right ({before[0].name})" if before else "this trial, which is wrong"
+    kept = f"{before[0].count} right ({_whole_name(before[0])})" if before else "this trial, which is wrong"
     decides = "" if restores(cause, evidence) else ". No single kind of run decides it"
     shows = undone.share > (before[0].share if before else 0.0)
     low = ", though without it most are wrong too" if undone.share < RIGHT else ""
     not_shown = decides or (low if shows else ", which does not show it")
-    return f"{how}: without it {undone.count} right ({undone.name}), with it {kept}{not_shown}."
+    return f"{how}: without it {undone.count} right ({_whole_name(undone)}), with it {kept}{not_shown}."
+
+
+def _whole_name(row: Row) -> str:
+    """With whose runs these are."""
+    return f"{row.name}, {row.asked_where}" if row.elsewhere else row.name
 
 
 def _side_by_side(rows: list[Row]) -> str:
@@ -369,11 +349,9 @@ def _of_chance(evidence: Evidence) -> Iterator[str]:
     if bare is not None and bare.share > RIGHT:
         yield f"{capital(bare.told)}."
     yield from repeats_told(evidence, lambda row: row.share > RIGHT)
-    if not came:
-        yield "No run shows chance by itself: it is what the other causes leave."
     last = next((row for row in again if row.changed.startswith(LAST_REPLY)), None)
     if last is not None and last.runs >= FEW and last.share < RIGHT:
-        yield f"If it is chance, it lies before the last reply: {last.told}."
+        yield f"If it is sampling noise, it lies before the last reply: {last.told}."
 
 
 def _read(cause: Mechanism, evidence: Evidence) -> Iterator[str]:

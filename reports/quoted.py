@@ -14,10 +14,12 @@ from toolablate.traces.terminal_text import inert, one_line, plain_text
 QUOTED_CHARS, BEFORE_MATCH = 600, 200
 QUOTED_CODE, QUOTED_RESULT = 2_000, 1_000
 MOST_OUTPUT_LINES, MOST_CHARS = 400, 40_000
+_OF_SEARCH = "Results for "
+"""How a list of hits begins, which says what was asked alone."""
 _NUMBERED = re.compile(r"L\d+: ")
 _WORD = re.compile(r"\w{4,}")
 
-_BARE_ANSWER = re.compile(r"\W*(?:final )?(?:answer|答案|antwort)\W*\S{0,12}\W*", re.IGNORECASE)
+BARE_ANSWER = re.compile(r"\W*(?:final )?(?:answer|答案|antwort)\W*\S{0,12}\W*", re.IGNORECASE)
 """What the page says already."""
 
 
@@ -36,7 +38,7 @@ def quoted(number: int | None, told: Explanation) -> Iterator[Said]:
             last = "".join(event.reply.message.content.strip().splitlines()[-1:])
             holds = (each for each in asked if any(wanted.strip() in each[1] for wanted in matters))
             name, text = next(holds, asked[0] if asked else ("", last))
-            if not asked and _BARE_ANSWER.fullmatch(last.strip()):
+            if not asked and BARE_ANSWER.fullmatch(last.strip()):
                 return
             what = f"calls {name}" if asked else "replies"
             if asked and "\n" in text.strip() and len(text) <= QUOTED_CODE:
@@ -80,15 +82,18 @@ def telling_line(text: str, matters: Sequence[str], hints: Set[str] = frozenset(
     ones first, or the first."""
     read = [line.strip() for line in plain_text(text[:MOST_CHARS]).splitlines()[:MOST_OUTPUT_LINES] if line.strip()]
     # A page is numbered line by line; what stands before is the browser's own.
-    lines = [line for line in read if _NUMBERED.match(line)] or read
+    lines = [line for line in read if _NUMBERED.match(line)] or [
+        line for line in read if not line.startswith(_OF_SEARCH)
+    ]
+    lines = lines or read
     for each in (wanted.strip().lower() for wanted in matters if len(wanted.strip()) > 1):
         found = next((line for line in lines if each in line.lower()), None)
         if found is not None:
-            return _cut(found, found.lower().index(each))
+            return cut(found, found.lower().index(each))
     held = [hints & _words(line) for line in lines]
     lines_with = Counter(word for words in held for word in words)
     telling = [sum(1 / lines_with[word] for word in sorted(words)) for words in held]
-    return _cut(lines[telling.index(max(telling))], 0) if lines else "(nothing)"
+    return cut(lines[telling.index(max(telling))], 0) if lines else "(nothing)"
 
 
 def held(text: str, wanted: Sequence[str]) -> str:
@@ -102,7 +107,7 @@ def held(text: str, wanted: Sequence[str]) -> str:
 BEFORE_HELD = 10
 
 
-def _cut(line: str, at: int) -> str:
+def cut(line: str, at: int) -> str:
     shown = inert(line).plain.replace("\n", " ")
     start = 0 if len(shown) <= QUOTED_CHARS or at < QUOTED_CHARS - BEFORE_MATCH else at - BEFORE_MATCH
     cut = shown[start : start + QUOTED_CHARS]

@@ -23,7 +23,7 @@ from toolablate.traces.records import Attribution, Mechanism
 
 COUNTED, NOT_COUNTED, NO_CAUSE = "Counted", "Not counted", "Other runs"
 WITHOUT, WITH = "Without", "With"
-FORM = "For the form of its answer"
+FORM = "Asked for its form"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class RunGroup:
 
     @property
     def heading(self) -> str:
-        """`Without “its computation”: 35 of 37 right`."""
+        """`Without “computational lock-in”: 35 of 37 right`."""
         return f"{self.title}: {self.total}" if self.total else self.title
 
 
@@ -63,7 +63,7 @@ def run_groups(told: Explanation) -> Iterator[RunGroup]:
         others = [row for row in others if row.changed != RE_ASKED]
     rest = [row for row in levels_of(evidence) if row not in counted and row.changed != AS_WAS]
     if counted:
-        rest = [replace(row, aside="neither with it nor without it") for row in rest]
+        rest = [replace(row, aside="neither with the cause nor without it") for row in rest]
     rows = tuple(_told(row, evidence) for row in (*others, *_at_other_steps(evidence), *rest))
     if rows:
         yield RunGroup(NOT_COUNTED if counted else NO_CAUSE, rows)

@@ -90,7 +90,7 @@ def right_until(event: int | None, evidence: Evidence) -> str:
         return ""
     step = beliefs[-1].step
     where = f"after event {evidence.steps[step] - 1}" if step else "before any call"
-    return f"it had the right answer until then: {last} early answers {where} are right (none was asked for later)"
+    return f"{last} early answers {where}, the last that were asked for, are right"
 
 
 def right_before(evidence: Evidence) -> int:

@@ -82,7 +82,7 @@ def against(told: Explanation) -> Iterator[Said]:
             yield f"Less likely {defined(cause)}: {hundred(hundredths)}.{_raised_by(cause, told)}"
         elif hundredths < POSSIBLE:
             gone = [row.told for row in (deciding_rows(cause, evidence) or ())[:1] if row is not None]
-            pair = list(_side_by_side(cause, evidence, whole=False))
+            pair = list(_side_by_side(cause, evidence))
             clause = [] if cause in _OF_NO_EVENT else [f"in the trace {happened(cause, told).clause}"]
             said = ". ".join(map(capital, (*clause, *(pair or gone)))) or "No row tests it apart"
             yield f"Less likely {defined(cause)}: {hundred(hundredths)}. {said}."
@@ -180,7 +180,7 @@ def _signs_of_others(told: Explanation, shares: Shares) -> Iterator[str]:
     if adopted is not None and adopted.is_new:
         cause = OF_FORMS[adopted.form]
         if cause not in shares.named and "interaction" not in shares.named:
-            pair = "".join(f"; {each}" for each in _side_by_side(cause, evidence, whole=False))
+            pair = "".join(f"; {each}" for each in _side_by_side(cause, evidence))
             yield f"of {quoted_name(cause)}, as {happened(cause, told).clause}{pair}"
     if "tool_fault" not in shares.named:
         left = unrecovered(evidence.signals.troubles)
@@ -229,8 +229,8 @@ def turn_against(cause: Mechanism, told: Explanation) -> Iterator[str]:
     asked_after = len(beliefs) > 1 and (event is None or evidence.steps[beliefs[-1].step] > event)
     if turn is None and cause in AT_CALLS and asked_after:
         before, after = (None, count(beliefs)) if event is None else split_at(event, evidence)
-        where = "in all" if event is None else f"after event {event}"
-        up_to = f"; up to it: {before} right" if before else ""
+        where = "in all" if event is None else f"from event {event} on"
+        up_to = f"; before it: {before} right" if before else ""
         yield f"Early answers turn wrong at no clear place; {where}: {after} right{up_to}."
     if turn is None or attribution is None:
         return
@@ -301,6 +301,8 @@ def _raised_by(cause: Mechanism, told: Explanation, *, capitals: bool = True) ->
             said.append(same or (_of_bare(bare) if bare else ""))
     else:
         said += _side_by_side(cause, evidence)
+        if cause == "tool_fault":
+            said += [f"{row.told}, which is neither" for row in levels_of(evidence) if row.changed == SHAM]
         adopted = evidence.signals.adoption
         gave = adopted is not None and adopted.is_new and OF_FORMS[adopted.form] == cause
         shown = cause in outside_signs(evidence.signals, evidence.score) or (sign is not None and sign[0] == cause)
@@ -321,27 +323,19 @@ def _of_bare(bare: Row) -> str:
     return f"though {bare.told}" if bare.share > RIGHT else bare.told
 
 
-def _side_by_side(cause: Mechanism, evidence: Evidence, *, whole: bool = True) -> Iterator[str]:
-    """The clearest pair, and the sums of the `whole`: these alone where a pair that differs in more shows nothing."""
-    alone = one_change(cause, evidence)
-    rows = [row for row in alone or deciding_rows(cause, evidence) or () if row is not None]
+def _side_by_side(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
+    """The clearest pair; the sums of all runs stand in the table of probabilities."""
+    rows = [row for row in one_change(cause, evidence) or deciding_rows(cause, evidence) or () if row is not None]
     if len(rows) > 1:
-        counts = [f"{row.count} right ({row.name})" for row in rows]
-        sums = [total(each) for each in sides(cause, evidence) if each] if whole else []
-        beside = f"of all without it {sums[0].came}, of all with it {sums[1].came}" if len(sums) > 1 else ""
-        shows = alone or not beside or rows[0].share > rows[1].share
-        apart = f"without it {counts[0]}, with it {counts[1]}" if shows else ""
-        sham = [row for row in levels_of(evidence) if row.changed == SHAM]
-        neither = sham if cause == "tool_fault" and beside else []
-        beside += "".join(f" ({row.told}, which is neither)" for row in neither)
-        yield "; ".join(each for each in (apart, beside) if each)
+        without, there = (f"{row.count} right ({row.name})" for row in rows)
+        yield f"without it {without}, with it {there}"
 
 
 def _of_chance(evidence: Evidence) -> Iterator[str]:
     again, bare = unchanged(evidence), without_tools(evidence)
     if again:
         whole = total(again)
-        against = f"which speaks against chance{', though these are few' if whole.runs < FEW else ''}"
+        against = f"which speaks against sampling noise{', though these are few' if whole.runs < FEW else ''}"
         points = against if whole.share < RIGHT else "which points neither way" if whole.share == RIGHT else ""
         yield f"{drawn_again(again)}{f', {points}' if points else ''}"
     elif bare is not None and bare.share > RIGHT:

@@ -68,11 +68,20 @@ def would_tell(told: Explanation) -> Iterator[Said]:
     for_right, for_wrong = (" or ".join(_with_shares(side, told)) for side in _outcomes(test, told))
     yield (
         f"{FEW} replays {test.what} (about {requests} requests).{so_far} Mostly right speaks for {for_right}, mostly"
-        f" wrong for {for_wrong}."
+        f" wrong for {for_wrong}.{_unreadable(test, told)}"
     )
     trial = told.explained.evidence.signals.trial[:ID_CHARS]
     change = f" {test.change}" if test.change else ""
     yield Apart(f"toolablate replay {shlex.quote(told.store)} {trial} --from {test.event}{change} --repeats {FEW}")
+
+
+def _unreadable(test: _Test, told: Explanation) -> str:
+    """How a reply counts that names the right answer in no form that is read."""
+    if told.explained.evidence.score.verdict != "unparsed" or test.change == "--answer-now":
+        return ""
+    if "format" in (test.right, test.wrong):
+        return f" A reply that names the right answer in no readable form speaks for {quoted_name('format')}."
+    return " A reply without a readable answer counts by what it answers when asked once more."
 
 
 def _conditions(told: Explanation) -> str:
@@ -95,15 +104,16 @@ def _candidates(told: Explanation) -> list[Mechanism]:
 
 
 def _tests(told: Explanation) -> Iterator[_Test]:
-    """Of the likeliest cause beside each other one. First those of causes that the page names, by how evenly the two
-    outcomes share the probability; of the others the likelier first."""
+    """Of the likeliest cause beside each other one: first beside the second likeliest; then of causes that the page
+    names, by how evenly the two outcomes share the probability; of the others the likelier first."""
     first, *rivals = _candidates(told)
     shares = _shares(told)
 
-    def worth(pair: tuple[Mechanism, _Test]) -> tuple[bool, float]:
+    def worth(pair: tuple[Mechanism, _Test]) -> tuple[bool, bool, float]:
         share, test = shares.get(pair[0], 0.0), pair[1]
+        second = pair[0] == rivals[0]
         even = min(math.fsum(shares.get(each, 0.0) for each in side) for side in _outcomes(test, told))
-        return (True, even) if 100 * share >= POSSIBLE else (False, share)
+        return (second, True, even) if 100 * share >= POSSIBLE else (second, False, share)
 
     found = [(rival, test) for rival in rivals if (test := _test(first, rival, told)) is not None]
     yield from (test for _, test in sorted(found, key=worth, reverse=True))

@@ -202,7 +202,7 @@ def _why(told: Explanation) -> Mapping[str, Any]:
         "turned": turned(told),
         "groups": tuple(run_groups(told)),
         "shapley": tuple(shapley_lines(told.explained.evidence)),
-        "parts": tuple((part.title, tuple(map(_line, part.lines))) for part in why_parts(told)),
+        "parts": tuple((part.title, tuple(map(_line, part.lines)), part.table) for part in why_parts(told)),
         "evidence": evidence_events(told),
         "fall": falling(told)[:1],
     }

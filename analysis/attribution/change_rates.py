@@ -121,17 +121,19 @@ class SteppedTrial:
 
 @dataclass(frozen=True, slots=True)
 class FittedRate:
-    """Of one kind of step: its rate before and after, and how many trials have such a step."""
+    """Of one kind of step: its rate before and after, how many such steps were seen, and how many trials have one: some
+    have several."""
 
     step: Step
     prior: float
     rate: float
+    seen: float
     trials: float
 
     @property
     def changed(self) -> float:
         """In how many of these trials it changed anything, without what the prior adds."""
-        return min(self.trials, max(0.0, (PRIOR_TRIALS + self.trials) * self.rate - PRIOR_TRIALS * self.prior))
+        return min(self.trials, max(0.0, (PRIOR_TRIALS + self.seen) * self.rate - PRIOR_TRIALS * self.prior))
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,9 +190,21 @@ def fitted_rates(trials: Sequence[SteppedTrial], prior: Callable[[Step], float] 
             }
             for group, of in sums.items()
         }
+    having = _having(trials)
     return ChangeRates(
-        store={step: FittedRate(step, priors[step], store[step], counts[step]) for step in steps}, groups=groups
+        store={step: FittedRate(step, priors[step], store[step], counts[step], having[step]) for step in steps},
+        groups=groups,
     )
+
+
+def _having(trials: Sequence[SteppedTrial]) -> Mapping[Step, float]:
+    """How many trials have a step of each kind; of a trial whose orders differ in it, the share of these."""
+    found: dict[Step, float] = defaultdict(float)
+    for trial in trials:
+        for order, _ in trial.orders:
+            for step in {step for joint in order for step in joint}:
+                found[step] += 1 / len(trial.orders)
+    return found
 
 
 def _pooled(towards: float, changes: float, trials: float) -> float:

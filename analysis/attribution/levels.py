@@ -32,7 +32,7 @@ REPEATED, WITHOUT_TOOLS = "as it was, this trial among them", "without tools"
 BEFORE_CALLS = "asked for its answer before any call"
 OUTSET, BOTH_OUTSETS = f"in its other repeats, {BEFORE_CALLS}", f"{BEFORE_CALLS}, here or in its other repeats"
 SWAPPED_ELSEWHERE = "in other trials with these tools, with all results swapped for those of another question"
-BOTH_PLACEBOS = f"{PLACEBO}, or in other trials, with all results swapped"
+BOTH_PLACEBOS = "in another condition or other trials of this question, with results of another one"
 """What runs differ in, in the words of a page."""
 
 _RESULTS: dict[ToolKind, str] = {

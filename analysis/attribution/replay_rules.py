@@ -495,10 +495,21 @@ def taken_together(mechanism: Mechanism, evidence: Evidence) -> tuple[Mechanism,
 
 def usual(mechanism: Mechanism, evidence: Evidence, rates: ChangeRates) -> FittedRate | None:
     """In how many trials of its store what is this mechanism here changed anything. None of what no level takes away,
-    or several do, and where the store has no such trial."""
+    and where the store has no such trial."""
     chain = told_levels(evidence)[0]
-    parts = [part for level in chain[1:] for part in (level.part, *level.also) if OF_PARTS[part] == mechanism]
-    return rates.store.get((parts[0], _where(parts[0], evidence))) if len(parts) == 1 else None
+    steps = {
+        (part, _where(part, evidence))
+        for level in chain[1:]
+        for part in (level.part, *level.also)
+        if OF_PARTS[part] == mechanism
+    }
+    return rates.store.get(min(steps)) if len(steps) == 1 else None
+
+
+def usual_rate(mechanism: Mechanism, evidence: Evidence, rates: ChangeRates) -> float | None:
+    """The rate that its model and condition has of such a step, where `usual` knows the store's."""
+    known = usual(mechanism, evidence, rates)
+    return None if known is None else rates.of(_group(evidence), known.step)
 
 
 def _events(mechanism: Mechanism, evidence: Evidence, fall: Fall | None) -> Iterator[int]:

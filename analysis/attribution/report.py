@@ -173,6 +173,7 @@ def attribution_json(report: AttributionReport) -> str:
                 "where": each.step[1],
                 "prior": each.prior,
                 "fitted": each.rate,
+                "seen": each.seen,
                 "trials": each.trials,
             }
             for each in report.rates.store.values()

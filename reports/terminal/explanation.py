@@ -241,11 +241,23 @@ class _Page:
         yield from _heading(told)
         for part in why_parts(told):
             yield from _section(part.title, part.lines)
+            yield from _weighed(part.table)
         for title, table in ((RUNS, runs_table(told)), (STEPS, steps_table(told, options.max_width - 2))):
             yield Text()
             yield Text(title, style="bold")
             yield Padding(table, (0, 0, 0, 2))
         yield from _lines(shapley_lines(evidence))
+
+
+def _weighed(rows: Sequence[tuple[str, ...]]) -> Iterator[RenderableType]:
+    if not rows:
+        return
+    table_of = Table.grid(padding=(0, 1, 0, 0))
+    for place in range(len(rows[0])):
+        table_of.add_column(overflow="fold", no_wrap=place == len(rows[0]) - 1)
+    for place, row in enumerate(rows):
+        table_of.add_row(*(Text(cell, style="" if place else "dim") for cell in row))
+    yield Padding(table_of, (0, 0, 0, 2))
 
 
 def _verdict(score: Score) -> str:

@@ -208,7 +208,7 @@ async def test_rates_of_a_store_that_stays_as_it_is_are_fitted_once(
 
     def fitted(trials: object) -> ChangeRates:
         rate = 1 / (3 + len(fits))
-        fits.append(ChangeRates({step: FittedRate(step, 0.05, rate, 2.0)}, {("m", "c"): {step: rate}}))
+        fits.append(ChangeRates({step: FittedRate(step, 0.05, rate, 2.0, 2.0)}, {("m", "c"): {step: rate}}))
         return fits[-1]
 
     monkeypatch.setattr(reading, "fitted_rates", fitted)

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 from tests.reports.attribution.samples import page
+from tests.reports.attribution.weighed_contradictions import sourced_otherwise, weighed_otherwise
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
@@ -66,6 +67,8 @@ def _of_sentences(told: Explanation, text: dict[str, str]) -> Iterator[str]:
     of_several = text["How we know"] if text["Verdict"].startswith("Undecided") else ""
     yield from _of_rivals(attribution, text["What speaks against it"], of_several)
     yield from _of_rows_for(attribution, text)
+    yield from weighed_otherwise(told, attribution, text)
+    yield from sourced_otherwise(told, whole)
     yield from _of_definitions(whole)
 
 
@@ -156,14 +159,15 @@ def _of_replays(told: Explanation, attribution: Attribution, verdict: str) -> It
     said = re.search(r"the (\d+) answers counted below(?: \(([^)]*)\))?", verdict)
     if said and mine is not None and int(said[1]) != mine:
         yield f"{said[0]}, and the table has {mine}"
-    if said and said[2] and mine is not None and sum(map(int, re.findall(r"\d+", said[2]))) != int(said[1]):
-        yield f"parts that are not the whole: {said[0]}"
+    form = _totals(told).get(FORM.split()[0]) if not _graded(told) else None
+    if said and said[2] and form and int(said[2].split()[0]) != form[1]:
+        yield f"other answers for the form than {form}: {said[0]}"
     if (said is not None) != (attribution.method == "replay"):
         yield f"counted, or not: {verdict}"
 
 
 def _graded(told: Explanation) -> bool:
-    return "mean " in page(explanation_view(told))
+    return any("mean " in count for each in run_groups(told) for _, count in each.rows)
 
 
 # Probabilities.
@@ -222,7 +226,9 @@ def _of_rivals(attribution: Attribution, against: str, of_several: str) -> Itera
     """All that are likely enough are named, those that are as likely as the first in `of_several`; nothing is found
     only where nothing is."""
     for cause, share in ranked(attribution)[1:]:
-        if share >= 0.105 and CAUSES[cause][0] not in f"{of_several} {against}".lower():
+        name = CAUSES[cause][0]
+        said = any(each in f"{of_several} {against}".lower() for each in (f"{name} (", f"“{name}”"))
+        if share >= 0.105 and not said:
             yield f"silent on {cause}, {share}: {against}"
     if "Nothing found" in against and re.search(
         "It may be|Less likely|do not fit|arly answers|same wrong answer", against
@@ -271,7 +277,8 @@ def _of_early_answers(told: Explanation, verdict: str, against: str) -> Iterator
     said = re.search(r"[Bb]efore any call (\d+) of (\d+) early answers", against)
     if said and (int(said[1]), int(said[2])) != (int(right), asked):
         yield f"other early answers than {right} of {asked}: {against}"
-    needs_call = not re.search(r"chance|own error|offer of tools|condition", verdict.partition(":")[0])
+    first = verdict.partition(":")[0]
+    needs_call = not re.search(r"sampling noise|own error|availability|prompt \(|condition brings|not known", first)
     if needs_call and 2 * right < asked and said is None:
         yield f"silent on early answers, {right} of {asked}: {against}"
     turn = turn_of(told.explained.evidence)
@@ -303,7 +310,7 @@ def _of_events(told: Explanation, whole: str) -> Iterator[str]:
 
 def _of_marks(told: Explanation, whole: str) -> Iterator[str]:
     """Events are marked as those where the belief falls only where no sentence says that this is not known."""
-    if falling(told) and ("at no clear place" in whole or "none was asked for later" in whole):
+    if falling(told) and ("at no clear place" in whole or "the last that were asked for" in whole):
         yield f"a fall at {[*falling(told)]}: {whole}"
 
 

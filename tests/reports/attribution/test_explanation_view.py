@@ -22,7 +22,7 @@ from toolablate.analysis.attribution.belief import Probe, flip_step, trajectory
 from toolablate.analysis.attribution.decomposition import Arms, Replay
 from toolablate.analysis.attribution.evidence import Explained, Explanation
 from toolablate.analysis.shapley import ShapleyEstimate
-from toolablate.reports.plain_why import why_parts
+from toolablate.reports.plain_why import WEIGHED, why_parts
 from toolablate.reports.quoted import telling_line
 from toolablate.reports.terminal.explanation import explanation_view
 from toolablate.traces.records import ChoiceTarget, Diagnosis, Event, Mechanism, NumberTarget
@@ -52,7 +52,8 @@ def test_a_page_says_what_happened_without_tools_and_where_the_belief_turned() -
     assert re.search(r"It answered B, .+ \(correct: A, .+\)\.", text)
     assert re.search(r"without tools: A; A; C \(wrong\); A 3 of 4 ", text)
     assert (
-        "Asked at once after its steps, it turns wrong at event 1: 15 of 16 right before it, 0 of 8 after it." in text
+        "Asked at once after its steps, this trial turns wrong at event 1: 15 of 16 right before it, 0 of 8 after it."
+        in text
     )
     assert "event 1, web_search gives: │ Plants take molecular nitrogen from the air." in text
 
@@ -163,28 +164,40 @@ def part(told: Explanation, title: str) -> str:
 def test_a_trial_is_told_in_four_parts() -> None:
     told = explanation(explained(shares={"retrieval_distraction": 0.82, "lock_in": 0.15, "calling": 0.03}))
     assert part(told, "Verdict") == (
-        "Very likely what its search found (a search result or page led it to a wrong answer): web_search gave its"
-        " wrong answer, molecular nitrogen (event 1): it believed a misleading result. Probability .82: the 36"
-        " answers counted below (20 without it, 16 with it) alone would give .80."
+        "Very likely retrieval distraction (a search result or page led it to a wrong answer): web_search gave its"
+        " wrong answer, molecular nitrogen (event 1): it believed a misleading result. Probability .82, from the 36"
+        " answers counted below."
+    )
+    (weighed,) = (each for each in why_parts(told) if each.title == WEIGHED)
+    assert weighed.table == (
+        ("Cause", "Right runs of this trial", "By these runs", "Probability"),
+        (
+            "retrieval distraction",
+            "17 of 20 without it, 2 of 16 with it; where this alone differs 3 of 4 and 2 of 8",
+            *(".80", ".82"),
+        ),
+        ("computational lock-in", "no run tests it apart", ".00", ".15"),
+        ("all others", "", ".20", ".03"),
     )
     assert part(told, "How we know") == (
         "The clearest comparison, in which this alone differs: without it 3 of 4 right (with no result at event 1), with it"
         " 2 of 8 right (with all replies after its first result drawn again)."
         " In all, without this cause 17 of 20 right, with it 2 of 16 right (95 % Wilson intervals 64 to 95 % and 3 to 36 %)."
         " A guess among its 3 options is right 1 time in 3."
-        " Asked at once after its steps, it turns wrong at event 1: 15 of 16 right before it, 0 of 8 after it."
+        " Asked at once after its steps, this trial turns wrong at event 1: 15 of 16 right before it, 0 of 8 after it."
         " Without tools it answers A (3 of 4); C (1 of 4), and never B."
         " Apart(text='event 0, calls web_search: │ which gas do plants take')"
         " Apart(text='event 1, web_search gives: │ Plants take molecular nitrogen from the air.')"
+        " Apart(text='event 2, says: │ By what I found it is molecular nitrogen.')"
     )
     assert part(told, "What speaks against it") == (
-        "It may be its computation (its own code led it to a wrong answer): .15. No row tests it apart."
-        " All others together: .03; the likeliest of them is calling tools at all (making calls, whatever they return, cost"
+        "It may be computational lock-in (its own code led it to a wrong answer): .15. No row tests it apart."
+        " All others together: .03; the likeliest of them is calling (making calls, whatever they return, cost"
         " it the right answer), .03."
     )
     assert part(told, "What would tell") == (
-        "8 replays with another question's result at event 1 (about 8 requests). Mostly right speaks for “what its"
-        " search found”, mostly wrong for “its computation”. Apart(text='toolablate replay runs/a.sqlite"
+        "8 replays with another question's result at event 1 (about 8 requests). Mostly right speaks for “retrieval"
+        " distraction”, mostly wrong for “computational lock-in”. Apart(text='toolablate replay runs/a.sqlite"
         f" {IDENTITY[:10]} --from 1 --swap placebo --repeats 8')"
     )
 
@@ -265,7 +278,7 @@ def test_where_no_arm_has_the_words_alone_both_are_named() -> None:
     found = explained(evidence(tuple(ended("Answer: B")), trajectory=None, flip=None), mechanism="availability")
     bare = replace(found, evidence=replace(found.evidence, inputs=replace(inputs(replay=REPLAYED), tools=frozenset())))
     assert "which no run tells apart" in part(explanation(bare), "Verdict")
-    assert "the condition's prompt (" in part(explanation(bare), "Verdict")
+    assert "prompt (" in part(explanation(bare), "Verdict")
     arms = Arms(none=(1.0,), scaffold=(1.0,))
     of_words = replace(bare, evidence=replace(bare.evidence, inputs=replace(bare.evidence.inputs, arms=arms)))
     assert "which no run tells apart" not in part(explanation(of_words), "Verdict")
@@ -393,9 +406,9 @@ def test_a_simulated_model_is_announced() -> None:
 def test_a_trial_that_counts_as_chance_says_so_where_another_cause_is_likelier() -> None:
     shares: dict[Mechanism, float] = {"lock_in": 0.42, "sampling_noise": 0.31, "own_error": 0.27}
     told = explanation(explained(shares=shares, mechanism="sampling_noise", confidence=0.58, distraction=None))
-    assert part(told, "Verdict").startswith("No cause is more likely than not; the likeliest is its computation")
+    assert part(told, "Verdict").startswith("No cause is more likely than not; the likeliest is computational lock-in")
     assert (
-        "Chance (.31) and the model's own error (.27), which need no tool, are likelier together, .58: tables of causes count it as chance."
+        "Sampling noise (.31) and the model's own error (.27), which need no tool, are likelier together, .58: tables of causes count it as sampling noise."
         in (part(told, "Verdict"))
     )
 

@@ -19,16 +19,17 @@ from tests.reports.attribution.samples import (
 )
 
 from toolablate.analysis.attribution.belief import BeliefFlip, belief_steps
-from toolablate.analysis.attribution.change_rates import PRIOR_TRIALS, ChangeRates, FittedRate, Step
+from toolablate.analysis.attribution.change_rates import PRIOR_TRIALS, ChangeRates, FittedRate, Step, prior_rate
 from toolablate.analysis.attribution.decomposition import Replay
 from toolablate.analysis.attribution.evidence import Explained, Explanation
 from toolablate.analysis.attribution.levels import swapped_results
 from toolablate.reports.causes import one_change
 from toolablate.reports.changed_runs import BEFORE, EARLY, Row, asked_before
 from toolablate.reports.happened import happened
-from toolablate.reports.plain_why import in_short, why_parts
+from toolablate.reports.plain_why import WEIGHED, in_short, why_parts
 from toolablate.reports.run_groups import run_groups
 from toolablate.reports.terminal.explanation import explanation_view
+from toolablate.reports.weighing import ALONE
 from toolablate.traces.records import Event, Limit, Mechanism
 
 AT_THE_FALL = ("search", "at_the_fall")
@@ -38,6 +39,10 @@ FELL = BeliefFlip(after=0, step=1, before=1.0, level=0.2, confidence=1.0)
 def part(told: Explanation, title: str) -> str:
     lines = (line for each in why_parts(told) if each.title == title for line in each.lines)
     return " ".join(getattr(line, "text", str(line)) for line in lines)
+
+
+def weighed(told: Explanation) -> Sequence[tuple[str, ...]]:
+    return next(each.table for each in why_parts(told) if each.title == WEIGHED)
 
 
 def of_search(score_right: int, score_of: int) -> Replay:
@@ -55,31 +60,47 @@ def told_by(events: Sequence[Event], **more: Any) -> Explanation:
 # The prior: how common causes are in the store.
 
 
-def test_a_verdict_gives_the_answers_alone_and_how_common_the_cause_is_in_its_store() -> None:
+def test_from_the_runs_to_the_probability_each_cause_has_its_own_number_of_the_store() -> None:
     rate = (PRIOR_TRIALS * 0.5 + 9) / (PRIOR_TRIALS + 21)
-    rates = ChangeRates(store={AT_THE_FALL: FittedRate(AT_THE_FALL, 0.5, rate, 21)})
-    found = explained(evidence(pivotal=None))
-    verdict = part(explanation(found, rates=rates), "Verdict")
-    alone = part(explanation(found), "Verdict").partition("Probability ")[2].rstrip(".")
-    assert alone.startswith(".82: the 28 answers counted below (16 without it, 12 with it) alone would give .")
-    assert f"Probability {alone}. How common causes are in this store does the rest" in verdict
-    assert (
-        "does the rest: about 9 of 21 wrong trials came right without it (where belief falls at it, if anywhere)."
-        in verdict
-    )
-    assert "store" not in alone
+    rates = ChangeRates(store={AT_THE_FALL: FittedRate(AT_THE_FALL, 0.5, rate, 21, 21)})
+    shares: dict[Mechanism, float] = {"retrieval_distraction": 0.6, "sampling_noise": 0.3, "calling": 0.1}
+    found = explained(evidence(pivotal=None), shares=shares)
+    heads, *rows = weighed(explanation(found, rates=rates))
+    assert heads == ("Cause", "Right runs of this trial", ALONE, "Wrong trials of this store", "Probability")
+    assert rows[0][3:] == ("9 of 21 came right without it (belief falls at it), less than the .50 assumed", ".60")
+    assert [row[3] for row in rows[1:]] == ["", "", ""]
+    assert "from other trials of this store." in part(explanation(found, rates=rates), "Verdict")
+    assert "store" not in part(explanation(found), "Verdict")
 
 
-def test_what_its_answers_alone_favour_is_named_with_its_probability() -> None:
+def test_what_the_store_moves_of_all_others_is_named() -> None:
+    steps = {AT_THE_FALL: 0.5, ("calling", "elsewhere"): 0.001}
+    rates = ChangeRates(store={step: FittedRate(step, prior_rate(step), rate, 9, 9) for step, rate in steps.items()})
+    shares: dict[Mechanism, float] = {"retrieval_distraction": 0.99, "calling": 0.01}
+    rest = weighed(explanation(explained(evidence(pivotal=None), shares=shares), rates=rates))[-1]
+    assert rest[0] == "all others"
+    assert rest[3] == "" or rest[3].startswith("calling: 0 of 9 came right without it")
+
+
+def test_of_a_cause_with_several_levels_the_assumed_rate_is_that_of_a_trial() -> None:
+    seen = FittedRate(("calling", "elsewhere"), 0.03, 0.03, 18, 6)
+    rates = ChangeRates(store={seen.step: seen})
     shares: dict[Mechanism, float] = {"calling": 0.7, "retrieval_distraction": 0.3}
-    verdict = part(explanation(explained(mechanism="calling", distraction=None, shares=shares)), "Verdict")
-    assert "alone would give .0" in verdict
-    assert ", and “what its search found” .80." in verdict
+    (row, *_) = weighed(explanation(explained(mechanism="calling", distraction=None, shares=shares), rates=rates))[1:]
+    assert row[3].endswith("as the .09 assumed")
+
+
+def test_what_its_own_runs_favour_is_told_where_it_is_not_the_likeliest() -> None:
+    shares: dict[Mechanism, float] = {"calling": 0.7, "retrieval_distraction": 0.3}
+    found = explained(mechanism="calling", distraction=None, shares=shares)
+    assert "This trial's own runs favour retrieval distraction (.80 to .00)." in part(explanation(found), "Verdict")
+    rates = ChangeRates(store={AT_THE_FALL: FittedRate(AT_THE_FALL, 0.5, 0.1, 21, 21)})
+    assert "(.80 to .00); other trials of this store turn it." in part(explanation(found, rates=rates), "Verdict")
 
 
 @pytest.mark.parametrize(("rate", "changed"), [(0.5, 10.0), (0.02, 0.0), (0.98, 20.0)])
 def test_trials_in_which_a_step_changed_anything_are_what_the_prior_did_not_add(rate: float, changed: float) -> None:
-    assert FittedRate(AT_THE_FALL, 0.5, rate, 20).changed == pytest.approx(changed)
+    assert FittedRate(AT_THE_FALL, 0.5, rate, 20, 20).changed == pytest.approx(changed)
 
 
 def test_answers_for_the_form_are_a_part_of_those_that_are_counted() -> None:
@@ -90,7 +111,7 @@ def test_answers_for_the_form_are_a_part_of_those_that_are_counted() -> None:
     told = explanation(
         Explained(found, attribution(mechanism="format", distraction=None, shares=shares)), conversation=events
     )
-    assert "with something changed, 2 asked once more for its form)" in part(told, "Verdict")
+    assert "answers counted below (2 of them asked once more for its form)" in part(told, "Verdict")
     assert contradictions(told) == []
 
 
@@ -153,7 +174,7 @@ def test_causes_that_the_same_runs_take_away_are_said_to_rest_on_them() -> None:
     bare = replace(found, evidence=replace(found.evidence, inputs=replace(found.evidence.inputs, tools=frozenset())))
     told = explanation(bare, conversation=tuple(ended("Answer: B")))
     against = part(told, "What speaks against it")
-    assert "“the offer of tools” and “the condition's prompt” rest on the same rows" in against
+    assert "“availability” and “prompt” rest on the same rows" in against
 
 
 def test_rows_of_exactly_half_are_called_that_and_fit_neither_way() -> None:
@@ -244,7 +265,7 @@ def test_calls_that_failed_otherwise_are_told_beside_a_tool_that_failed(limit: L
 
 def test_what_a_search_found_is_not_named_of_what_is_left_where_each_search_failed() -> None:
     shares: dict[Mechanism, float] = {"sampling_noise": 0.826, "lock_in": 0.1279, "retrieval_distraction": 0.0461}
-    named = "the likeliest of them is what its search found"
+    named = "the likeliest of them is retrieval distraction"
     found = told_by([*searched("gas", "Plants take nitrogen"), *ended("Answer: B")], shares=shares)
     # No more than is left, whatever it rounds to.
     assert "All others together: .04; " + named in part(found, "What speaks against it")
@@ -265,7 +286,7 @@ def test_a_row_that_is_told_for_a_cause_is_not_told_against_it_too() -> None:
 def test_in_short_a_cause_that_is_less_likely_than_not_is_told_as_such() -> None:
     shares: dict[Mechanism, float] = {"retrieval_distraction": 0.48, "sampling_noise": 0.3, "lock_in": 0.22}
     said = in_short(explanation(explained(shares=shares)))
-    assert said == "No cause is more likely than not; the likeliest is what its search found: probability .48."
+    assert said == "No cause is more likely than not; the likeliest is retrieval distraction: probability .48."
 
 
 @pytest.mark.parametrize(("rights", "said"), [((8, 0, 0, 0), "wrong"), ((8, 4, 2, 0), "right less often")])
@@ -282,17 +303,13 @@ def test_it_is_wrong_from_a_result_on_where_all_that_was_asked_later_is_mostly_w
 def test_numbers_of_the_store_say_of_which_trials_they_are() -> None:
     # Of one cause there are several, by how it shows.
     steps: dict[Step, float] = {AT_THE_FALL: 21.0, ("search", "has_the_answer"): 11.0, ("search", "elsewhere"): 15.0}
-    rates = ChangeRates(store={step: FittedRate(step, 0.5, 0.5, trials) for step, trials in steps.items()})
+    rates = ChangeRates(store={step: FittedRate(step, 0.5, 0.5, trials, trials) for step, trials in steps.items()})
     never: dict[str, Any] = {"trajectory": believed((8, 8, 8)), "flip": None}
     for more, said in (
-        (
-            dict[str, Any](),
-            "about 10 of 21 wrong trials came right without it (where belief falls at it, if anywhere).",
-        ),
-        (never, "about 6 of 11 wrong trials came right without it (where a result of it has the answer given)."),
+        (dict[str, Any](), "10 of 21 came right without it (belief falls at it), as the .50 assumed"),
+        (never, "6 of 11 came right without it (a result of it has the answer given), as the .50 assumed"),
     ):
-        verdict = part(explanation(explained(evidence(pivotal=None, **more)), rates=rates), "Verdict")
-        assert said in verdict
+        assert weighed(explanation(explained(evidence(pivotal=None, **more)), rates=rates))[1][3] == said
 
 
 def test_a_blamed_result_that_does_not_have_the_answer_is_told_as_such() -> None:
@@ -300,7 +317,7 @@ def test_a_blamed_result_that_does_not_have_the_answer_is_told_as_such() -> None
     told = told_by(there, trajectory=None, flip=None, pivotal=None)
     # Its answer stands in the result of another tool.
     assert happened("retrieval_distraction", told).clause.endswith(
-        "after the result of web_search at event 3, which does not have it: the trace does not show how that misled it"
+        "after the result of web_search at event 3, which does not have this answer"
     )
     fell: dict[str, Any] = {"trajectory": believed((8, 0)), "flip": FELL, "steps": (0, 2, 4, 6), "pivotal": None}
     found = told_by([*searched("gas", "1. Plants"), *there], **fell)

@@ -1,0 +1,121 @@
+"""Where a trial's wrong answer stands in its trace, and what the model itself says of it: lines that a page quotes."""
+
+import re
+from collections.abc import Iterator, Sequence
+from string import ascii_uppercase
+
+from toolablate.analysis.attribution.evidence import Explanation
+from toolablate.analysis.attribution.signals.signal_types import Form
+from toolablate.reports.happened import FORMS_OF, Apart, Said, answers_of, happened, last_reply, stands_in_none
+from toolablate.reports.quoted import BARE_ANSWER, cut, telling_line
+from toolablate.traces.records import Mechanism, ModelCall, ToolCall
+from toolablate.traces.terminal_text import inert, one_line, plain_text
+
+_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
+LEAST_CHARS = 2
+"""A shorter answer stands in many texts."""
+
+
+def answer_source(cause: Mechanism, told: Explanation, *, quoted: int | None) -> Iterator[Said]:
+    """The line of the first result that has the final answer, unless it is the one that is `quoted` already, and the
+    model's own sentence of it. Where no result has it, this is said. Nothing of an answer that no scorer reads."""
+    wanted = [each for each in answers_of(told) if len(each.strip()) >= LEAST_CHARS]
+    if not wanted:
+        return
+    yield from _taken_up_before(cause, told, wanted)
+    answer, at = one_line(", ".join(wanted), max_chars=60), _first_result(told, wanted, happened(cause, told).event)
+    calls = told.explained.evidence.signals.calls
+    if at is not None and at != quoted:
+        yield f"Its answer, {answer}, stands in the result of event {at}."
+        yield _of_result(at, told, wanted)
+    elif at is None and calls and stands_in_none(told):
+        yield f"No result has its answer, {answer}: the trace does not show where it came from."
+    yield from _own_words(told, wanted, at or 0, quoted)
+
+
+def _first_result(told: Explanation, wanted: Sequence[str], named: int | None) -> int | None:
+    """The one that is named, where it has the answer; else the first that has. None where the question's prompt has
+    it."""
+    adopted = told.explained.evidence.signals.adoption
+    if adopted is not None and adopted.in_question:
+        return None
+    found = {*(() if adopted is None else adopted.results), *_results_with(told, wanted)}
+    return named if named in found else min(found, default=None)
+
+
+def _results_with(told: Explanation, wanted: Sequence[str], forms: Sequence[Form] = ()) -> Iterator[int]:
+    form_of = {call.event: call.form for call in told.explained.evidence.signals.calls}
+    for number, event in enumerate(told.conversation):
+        fits = isinstance(event, ToolCall) and (not forms or form_of.get(number) in forms)
+        if fits and any(_holds(plain_text(event.output), each) for each in wanted):  # type: ignore[union-attr]
+            yield number
+
+
+def _holds(text: str, wanted: str) -> bool:
+    """As a word or number of its own."""
+    return re.search(rf"(?<![\w.]){re.escape(wanted.strip())}(?!\w|\.\d)", text, re.IGNORECASE) is not None
+
+
+def _of_result(number: int, told: Explanation, wanted: Sequence[str]) -> Apart:
+    event = told.conversation[number]
+    assert isinstance(event, ToolCall)
+    return Apart(f"event {number}, {one_line(event.call.name)} gives: │ {telling_line(event.output, wanted)}")
+
+
+def _taken_up_before(cause: Mechanism, told: Explanation, wanted: Sequence[str]) -> Iterator[Said]:
+    """Of a cause by results that do not have the final answer: one that has a single other wrong option, which a later
+    reply names."""
+    forms, question = FORMS_OF.get(cause, ()), told.question
+    if not forms or question.target.kind != "choice" or [*_results_with(told, wanted, forms)]:
+        return
+    options = dict(zip(ascii_uppercase, question.choices, strict=False))
+    named = {letter: option for letter, option in options.items() if len(option.strip()) >= LEAST_CHARS}
+    for letter, option in named.items():
+        if letter in question.target.letters or option in wanted:
+            continue
+        others = [each for each in named.values() if each != option]
+        for number in _results_with(told, [option], forms):
+            said = _sentence_with(told, [option], number)
+            if said is not None and number not in {*_results_with(told, others, forms)}:
+                yield f"Another wrong answer, {one_line(option, max_chars=60)}, stands in the result of event {number}."
+                yield _of_result(number, told, [option])
+                yield _quoted(*said)
+                return
+
+
+def _own_words(told: Explanation, wanted: Sequence[str], since: int, quoted: int | None) -> Iterator[Said]:
+    """The first sentence after a result that has the answer, or of all; where none has it, the last one of the last
+    reply."""
+    said = _sentence_with(told, wanted, since)
+    last = last_reply(told)
+    if said is None and last is not None and last != quoted:
+        sentences = list(_sentences(told, last))
+        said = (last, sentences[-1]) if sentences else None
+    if said is not None and said[0] != quoted:
+        yield _quoted(*said)
+
+
+def _sentence_with(told: Explanation, wanted: Sequence[str], since: int) -> tuple[int, str] | None:
+    replies = (number for number in range(since, len(told.conversation)))
+    return next(
+        (
+            (number, sentence)
+            for number in replies
+            for sentence in _sentences(told, number)
+            if any(_holds(sentence, each) for each in wanted)
+        ),
+        None,
+    )
+
+
+def _sentences(told: Explanation, number: int) -> Iterator[str]:
+    """Of a reply, without a line that gives the answer alone; of other events none."""
+    event = told.conversation[number]
+    if isinstance(event, ModelCall):
+        for sentence in _SENTENCE.split(plain_text(event.reply.message.content)):
+            if sentence.strip() and not BARE_ANSWER.fullmatch(sentence.strip()):
+                yield sentence.strip()
+
+
+def _quoted(number: int, sentence: str) -> Apart:
+    return Apart(f"event {number}, says: │ {cut(inert(sentence).plain, 0)}")

@@ -1,0 +1,182 @@
+"""From the runs of a trial to the probabilities of its causes: a line for each that is likely, and one for the rest."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from toolablate.analysis.attribution.change_rates import Where
+from toolablate.analysis.attribution.evidence import Evidence, Explanation
+from toolablate.analysis.attribution.replay_rules import blame, usual, usual_rate
+from toolablate.analysis.attribution.trace_rules import BY_CHANCE
+from toolablate.reports.cause_wording import chance
+from toolablate.reports.causes import (
+    POSSIBLE,
+    Shares,
+    as_likely,
+    counted_runs,
+    hundred,
+    name_of,
+    of_kinds,
+    one_change,
+    ranked,
+    sides,
+)
+from toolablate.reports.changed_runs import RE_ASKED, of_scores
+from toolablate.reports.run_groups import tells_form, total
+from toolablate.traces.records import Attribution, Mechanism
+
+LEAST_MOVED = 2
+"""Hundredths by which what is known of the store moves a probability; less is not told."""
+LEAST_RATE = 0.02
+"""By which a rate of the store differs from what is assumed without one; less is the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class WeighedCause:
+    """`runs` are its counts in this trial, with it and without. `alone` are the hundredths that these runs would give,
+    `store` what other trials of the store say of this very cause, `share` the hundredths of both."""
+
+    name: str
+    runs: str
+    alone: int
+    store: str
+    share: int
+
+
+@dataclass(frozen=True, slots=True)
+class Weighing:
+    """`moved` tells whether what is known of the store changes a probability: else it is left out. `turned` says that
+    the runs alone favour another cause than those that the page names first; empty where they do not."""
+
+    causes: tuple[WeighedCause, ...]
+    moved: bool
+    turned: str
+
+    @property
+    def table(self) -> tuple[tuple[str, ...], ...]:
+        """The heads, then a row for each cause."""
+        columns = [
+            ("Cause", *(each.name for each in self.causes)),
+            ("Right runs of this trial", *(each.runs for each in self.causes)),
+        ]
+        if self.moved:
+            columns.append((ALONE, *(hundred(each.alone) for each in self.causes)))
+            columns.append(("Wrong trials of this store", *(each.store for each in self.causes)))
+        columns.append(("Probability", *(hundred(each.share) for each in self.causes)))
+        return tuple(zip(*(column for column in columns if any(column[1:])), strict=True))
+
+
+ALONE = "By these runs"
+HOW = (
+    "The probability of a cause is how likely this trial would have been right without it. What no cause explains"
+    f" is {name_of('sampling_noise')} where any runs are mostly right, else {name_of('own_error')}."
+)
+
+
+def weighing(shares: Shares, told: Explanation) -> Weighing | None:
+    """None where no runs are weighed, and of one cause alone that the store does not move."""
+    attribution, evidence = told.explained.attribution, told.explained.evidence
+    if attribution is None or attribution.method != "replay" or shares.cause == "unknown":
+        return None
+    alone = blame(evidence)
+    named = [(shares.cause, shares.hundredths), *(each for each in shares.others if each[1] >= POSSIBLE)]
+    # What the runs favour by themselves has a line, however improbable the store makes it.
+    favoured = max(alone, key=lambda each: alone[each])
+    if favoured not in dict(named):
+        named.append((favoured, min(_left(named), round(100 * dict(ranked(attribution)).get(favoured, 0.0)))))
+    lines = [
+        WeighedCause(
+            name_of(cause), _runs(cause, attribution, evidence), _hundredths(alone, cause), _store(cause, told), share
+        )
+        for cause, share in named
+    ]
+    left = 100 - sum(each.alone for each in lines)
+    if left < 0:
+        # Several that end in a half were rounded up.
+        most = max(range(len(lines)), key=lambda place: lines[place].alone)
+        lines[most] = replace(lines[most], alone=lines[most].alone + left)
+    if max(left, 0) or _left(named):
+        rest = abs(max(left, 0) - _left(named)) >= LEAST_MOVED
+        store = _most_moved(alone, attribution, told, {cause for cause, _ in named}) if rest else ""
+        lines.append(WeighedCause("all others", "", max(left, 0), store, _left(named)))
+    moved = any(abs(each.alone - each.share) >= LEAST_MOVED for each in lines)
+    turned = _turned(lines, shares, name_of(favoured), by_store=bool(told.rates.store))
+    return Weighing(tuple(lines), moved, turned) if moved or len(named) > 1 else None
+
+
+def _most_moved(
+    alone: Mapping[Mechanism, float], attribution: Attribution, told: Explanation, named: Collection[Mechanism]
+) -> str:
+    """Of all others the one that the store moves most."""
+    moved = {each: abs(share - attribution.shares.get(each, 0.0)) for each, share in alone.items() if each not in named}
+    most = max(moved, key=lambda each: moved[each], default=None)
+    said = _store(most, told) if most is not None else ""
+    return f"{name_of(most)}: {said}" if most is not None and said else ""
+
+
+def _left(named: list[tuple[Mechanism, int]]) -> int:
+    return max(0, 100 - sum(share for _, share in named))
+
+
+def _hundredths(alone: Mapping[Mechanism, float], cause: Mechanism) -> int:
+    return round(100 * alone.get(cause, 0.0))
+
+
+def _turned(lines: Sequence[WeighedCause], shares: Shares, favoured: str, *, by_store: bool) -> str:
+    first = [name_of(cause) for cause in (shares.cause, *(cause for cause, _ in as_likely(shares)))]
+    alone = {each.name: each.alone for each in lines}
+    if favoured in first or alone[favoured] <= max(alone[name] for name in first):
+        return ""
+    beside = f"{hundred(alone[favoured])} to {hundred(alone[first[0]])}"
+    turns = "; other trials of this store turn it" if by_store else ""
+    return f"This trial's own runs favour {favoured} ({beside}){turns}."
+
+
+def _runs(cause: Mechanism, attribution: Attribution, evidence: Evidence) -> str:
+    """`3 of 8 without it alone, 1 of 8 with it; in all 24 of 32 and 3 of 17`."""
+    if cause == "format" and tells_form(attribution, evidence):
+        return f"{of_scores(RE_ASKED, evidence.re_asked, evidence).count} asked once more for its form"
+    if cause == "interaction" and (kinds := of_kinds(evidence)):
+        *each, both = (row.count for row in kinds)
+        return f"{both} without both results, {' and '.join(each)} without one of them"
+    gone, there = sides(cause, evidence)
+    if not gone:
+        rows = counted_runs(cause, evidence) if cause in BY_CHANCE else []
+        return f"{total(rows).count} whatever is changed" if rows else "no run tests it apart"
+    sums = [total(gone).count, *([total(there).count] if there else [])]
+    in_all = f"{sums[0]} without it" + (f", {sums[1]} with it" if there else "")
+    pair = one_change(cause, evidence)
+    if pair is None or (len(gone), len(there)) == (1, 1):
+        return in_all
+    return f"{in_all}; where this alone differs {pair[0].count} and {pair[1].count}"
+
+
+def _store(cause: Mechanism, told: Explanation) -> str:
+    """`4 of 6 came right without it (a result of it has the answer given), more than the .30 assumed`."""
+    evidence, rates = told.explained.evidence, told.rates
+    if cause in BY_CHANCE:
+        return ""
+    known, rate = usual(cause, evidence, rates), usual_rate(cause, evidence, rates)
+    if known is None or rate is None or round(known.trials) < 1:
+        return ""
+    # A trial has such a step several times, each with that rate.
+    times = known.seen / known.trials
+    assumed, found = (1 - (1 - each) ** times for each in (known.prior, rate))
+    than = "as the"
+    if abs(found - assumed) >= LEAST_RATE:
+        than = "more than the" if found > assumed else "less than the"
+    which = f" ({shown})" if (shown := _SHOWN.get(known.step[1])) else ""
+    often = f"{known.changed:.0f} of {known.trials:.0f}"
+    return f"{often} came right without it{which}, {than} {chance(assumed)} assumed"
+
+
+_SHOWN: Mapping[Where, str] = {
+    "at_the_fall": "belief falls at it",
+    "has_the_answer": "a result of it has the answer given",
+    "elsewhere": "neither early answers nor results point to it",
+    "not_asked": "nobody asked for early answers",
+    "called": "tools were called",
+    "not_called": "no tool was called",
+    "long": "results are long",
+    "very_long": "results are very long",
+}
+"""Of which trials a number of the store is: of one cause there are several, by how it shows."""
