@@ -532,7 +532,7 @@ def _events(mechanism: Mechanism, evidence: Evidence, fall: Fall | None) -> Iter
 
 
 def _events_of_results(mechanism: Mechanism, evidence: Evidence, fall: Fall | None) -> Iterator[int]:
-    """Where the belief fell; else results of negative Shapley value, else those of the tool."""
+    """Where the belief fell, unless at other calls; else results of negative Shapley value, else those of the tool."""
     forms = {"lock_in": ("code",), "retrieval_distraction": ("search", "page"), "other_results": ("other",)}.get(
         mechanism
     )
@@ -541,8 +541,12 @@ def _events_of_results(mechanism: Mechanism, evidence: Evidence, fall: Fall | No
     if adopted is not None and forms is not None and adopted.form in forms:
         yield adopted.event
     if fall is not None:
-        yield from (fall.event, *fall.events)
-        return
+        # A call that gave nothing, or of another tool, is no sign of what results do.
+        fits = {call.event for call in calls if call.gave or mechanism == "calling"}
+        others = {call.event for call in evidence.signals.calls} - fits
+        if places := [event for event in (fall.event, *fall.events) if event not in others]:
+            yield from places
+            return
     harming = [
         call.event for call in calls if call.event in evidence.shapley and evidence.shapley[call.event].value < 0
     ]

@@ -17,77 +17,6 @@ from toolablate.experiments.attribution.cases import Case
 from toolablate.traces.records import Condition, ReplayPurpose, ReplayPurposeKind, ToolCall, Trace
 from toolablate.traces.store import Counterfactual, Store, TrialSummary
 
-# What the stored replays of a trial came to, by the purposes in their records.
-
-
-TAU = 0.3
-"""How far a belief in the right answer has to fall for a flip."""
-
-LAST_REPLY = ReplayPurpose(kind="last_reply")
-
-Outcomes = Mapping[ReplayPurpose, Sequence[Counterfactual]]
-"""A trial's replays by what they are for, in the order of their repeats, those that did not end among them."""
-
-
-def outcomes_of(case: Case, counterfactuals: Iterable[Counterfactual]) -> Outcomes:
-    """By the purposes in their records, of counterfactuals of the trial as `Store.counterfactuals` gives them; those of
-    another attempt are left out."""
-    found: dict[ReplayPurpose, list[Counterfactual]] = defaultdict(list)
-    for each in counterfactuals:
-        if (each.resumption.trial, each.resumption.attempt) == (case.trial, case.attempt):
-            for purpose in each.resumption.purposes:
-                found[purpose].append(each)
-    return found
-
-
-def belief_of(case: Case, outcomes: Outcomes) -> Trajectory | None:
-    """By the probes that there are, None without any. Before its last reply a trial is asked freely, by drawing
-    it again."""
-    probes = [
-        probe
-        for purpose, replays in outcomes.items()
-        if purpose.step is not None and (probe := _probe(purpose.step, replays)) is not None
-    ]
-    last = _probe(len(case.steps) - 1, outcomes.get(LAST_REPLY, ()))
-    if last is not None:
-        probes = [*(probe for probe in probes if probe.step != last.step), last]
-    return trajectory(probes) if probes else None
-
-
-def flip_of(case: Case, outcomes: Outcomes) -> BeliefFlip | None:
-    """Where the belief falls by TAU for good."""
-    found = belief_of(case, outcomes)
-    return flip_step(found, TAU) if found else None
-
-
-def is_right(replay: Counterfactual) -> bool:
-    return replay.value is not None and replay.value >= RIGHT
-
-
-def _probe(step: int, replays: Sequence[Counterfactual]) -> Probe | None:
-    scored = [each for each in replays if each.value is not None]
-    options: dict[str, int] = defaultdict(int)
-    for each in scored:
-        if each.verdict != "unparsed":
-            # A judge reads no answer out of a reply: its verdict is all that tells replies apart.
-            options[", ".join(each.answered) or str(each.verdict)] += 1
-    unreadable = len(scored) - sum(options.values())
-    return Probe(step, options, unreadable, sum(map(is_right, scored))) if scored else None
-
-
-COMPARED: frozenset[ReplayPurposeKind] = frozenset(
-    {"rollout", "last_reply", "short", "extended", "repaired", "pivotal", "shapley"}
-)
-"""Replays that run to their end. Of the others each is asked for its answer alone."""
-
-
-def unparsed_replays(outcomes: Outcomes) -> Iterator[str]:
-    """The ids of replays of a trial whose answer could not be read."""
-    for purpose, replays in outcomes.items():
-        if purpose.kind in COMPARED:
-            yield from (each.trial for each in replays if each.verdict == "unparsed")
-
-
 # Answers that could not be read, and were asked for once more.
 
 
@@ -132,13 +61,20 @@ class AnswerReAsks:
         re_asked = self._known[trial]
         return value if re_asked is None else re_asked
 
+    def again(self, replay: Counterfactual) -> Sequence[Counterfactual]:
+        """Those that asked a replay for its answer once more, and have a score."""
+        return self._of(replay.trial, replay.resumption.event)
+
     def _scores_re_asked(self, trial: str, before: int) -> Scores:
-        """Scores of what was asked for just before the trial's answer: after its final reply."""
+        return values(self._of(trial, before))
+
+    def _of(self, trial: str, before: int) -> Sequence[Counterfactual]:
+        """What was asked for just before the trial's answer: after its final reply."""
         asked = [each for each in self._children(trial) if _is_re_ask(each)]
         answered = self._store.answered_at(trial) if asked else None
         if answered is None:
             return ()
-        return values(each for each in asked if each.resumption.event == before + answered)
+        return [each for each in asked if each.resumption.event == before + answered and each.value is not None]
 
 
 def _is_re_ask(replay: Counterfactual) -> bool:
@@ -148,6 +84,83 @@ def _is_re_ask(replay: Counterfactual) -> bool:
 def values(replays: Iterable[Counterfactual]) -> Scores:
     """The scores of those that have one, as they are."""
     return tuple(each.value for each in replays if each.value is not None)
+
+
+# What the stored replays of a trial came to, by the purposes in their records.
+
+
+TAU = 0.3
+"""How far a belief in the right answer has to fall for a flip."""
+
+LAST_REPLY = ReplayPurpose(kind="last_reply")
+
+Outcomes = Mapping[ReplayPurpose, Sequence[Counterfactual]]
+"""A trial's replays by what they are for, in the order of their repeats, those that did not end among them."""
+
+
+def outcomes_of(case: Case, counterfactuals: Iterable[Counterfactual]) -> Outcomes:
+    """By the purposes in their records, of counterfactuals of the trial as `Store.counterfactuals` gives them; those of
+    another attempt are left out."""
+    found: dict[ReplayPurpose, list[Counterfactual]] = defaultdict(list)
+    for each in counterfactuals:
+        if (each.resumption.trial, each.resumption.attempt) == (case.trial, case.attempt):
+            for purpose in each.resumption.purposes:
+                found[purpose].append(each)
+    return found
+
+
+def belief_of(case: Case, outcomes: Outcomes, re_asks: AnswerReAsks | None = None) -> Trajectory | None:
+    """By the probes that there are, None without any. Before its last reply a trial is asked freely, by drawing
+    it again."""
+    probes = [
+        probe
+        for purpose, replays in outcomes.items()
+        if purpose.step is not None and (probe := _probe(purpose.step, replays, re_asks)) is not None
+    ]
+    last = _probe(len(case.steps) - 1, outcomes.get(LAST_REPLY, ()), re_asks)
+    if last is not None:
+        probes = [*(probe for probe in probes if probe.step != last.step), last]
+    return trajectory(probes) if probes else None
+
+
+def flip_of(case: Case, outcomes: Outcomes, re_asks: AnswerReAsks | None = None) -> BeliefFlip | None:
+    """Where the belief falls by TAU for good."""
+    found = belief_of(case, outcomes, re_asks)
+    return flip_step(found, TAU) if found else None
+
+
+def is_right(replay: Counterfactual) -> bool:
+    return replay.value is not None and replay.value >= RIGHT
+
+
+def _probe(step: int, replays: Sequence[Counterfactual], re_asks: AnswerReAsks | None) -> Probe | None:
+    """One that has no readable answer tells no early answer. A last reply is asked for it once more, and is wrong where
+    nobody asked, as it is wherever replays are counted."""
+    options: dict[str, int] = defaultdict(int)
+    right = unreadable = 0
+    for each in (replay for replay in replays if replay.value is not None):
+        again = re_asks.again(each) if re_asks is not None and each.verdict == "unparsed" else ()
+        read = again[0] if again else each
+        if read.verdict != "unparsed":
+            # A judge reads no answer out of a reply: its verdict is all that tells replies apart.
+            options[", ".join(read.answered) or str(read.verdict)] += 1
+            right += is_right(read)
+        elif LAST_REPLY in each.resumption.purposes:
+            unreadable += 1
+    return Probe(step, options, unreadable, right) if options or unreadable else None
+
+
+COMPARED: frozenset[ReplayPurposeKind] = frozenset(
+    {"rollout", "last_reply", "short", "extended", "repaired", "pivotal", "shapley"}
+)
+"""Replays that run to their end. Of the others each is asked for its answer alone."""
+
+
+def unparsed_replays(outcomes: Outcomes) -> Iterator[str]:
+    """The ids of replays of a trial whose answer could not be read."""
+    for purpose, replays in outcomes.items():
+        if purpose.kind in COMPARED:
+            yield from (each.trial for each in replays if each.verdict == "unparsed")
 
 
 # What the replays of one trial say, by what they are for.
@@ -190,13 +203,14 @@ def replays_of(
         )
     if not outcomes:
         return Replays()
-    re_asked, flip = _values(outcomes, "answer_re_ask"), flip_of(case, outcomes)
+    re_asked = _values(outcomes, "answer_re_ask")
     return Replays(
-        trajectory=belief_of(case, outcomes),
-        flip=flip,
+        trajectory=belief_of(case, outcomes, re_asks),
+        flip=flip_of(case, outcomes, re_asks),
         re_asked=re_asked,
         ignore_tools=_values(outcomes, "ignore_tools"),
-        pivotal=_pivotal(case, flip, outcomes, re_asks),
+        # Results were left out where the belief fell before any reply was asked once more.
+        pivotal=_pivotal(case, flip_of(case, outcomes), outcomes, re_asks),
         shapley=_shapley(case, outcomes, re_asks),
         runs=_replay(case, own, re_asked, outcomes, re_asks),
         replay=_replay(case, own, re_asked, first, re_asks),

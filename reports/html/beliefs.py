@@ -10,14 +10,13 @@ from string import ascii_uppercase
 from markupsafe import Markup
 
 from toolablate.analysis.attribution.belief import EarlyAnswers
-from toolablate.analysis.attribution.evidence import Evidence, Explanation
+from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.signals.answers import NUMBER
 from toolablate.reports.cause_wording import attributed, chance, method_name
-from toolablate.reports.changed_runs import of_scores
 from toolablate.reports.html.cards import Marks, Quote
 from toolablate.reports.html.marking import inert
 from toolablate.reports.terminal.explanation import BeliefStep, around_fall, step_lines
-from toolablate.reports.turn import last_reply_step, told_flip, turn_of
+from toolablate.reports.turn import told_flip, turn_of
 from toolablate.traces.records import Diagnosis, Event, ModelCall, Question, Score
 from toolablate.traces.terminal_text import one_line
 
@@ -198,7 +197,7 @@ def marks_of(told: Explanation) -> Mapping[int, Marks]:
     return {
         event: Marks(
             evidence=tuple(_evidence(name, methods) for name, methods in speaks[event].items()),
-            belief=f"{believed(beliefs[event])}{_unread(beliefs[event], evidence)}" if event in beliefs else "",
+            belief=f"{believed(beliefs[event])}{_unread(beliefs[event])}" if event in beliefs else "",
             falls=event in falls,
             quotes=tuple(dict.fromkeys(quotes[event])) if event in quotes else (),
         )
@@ -236,17 +235,10 @@ def believed(belief: EarlyAnswers) -> str:
     return f"{chance(right.mean)} ({chance(right.low)} to {chance(right.high)})"
 
 
-def _unread(belief: EarlyAnswers, evidence: Evidence) -> str:
-    """How many have no readable answer; of its last reply drawn again also what rows count, which ask these again."""
+def _unread(belief: EarlyAnswers) -> str:
+    """How many replies have no readable answer, and were not asked for it once more."""
     unread = round(belief.unreadable.mean * belief.samples)
-    if not unread:
-        return ""
-    said = f"; {unread} of {belief.samples} have no readable answer"
-    runs = evidence.all_runs
-    if runs is None or belief.step != last_reply_step(evidence) or not any(runs.last_reply):
-        return said
-    right = of_scores("", runs.last_reply, evidence).count
-    return f"{said}, and with these asked for it once more, as rows count them, {right} are right"
+    return f"; {unread} of {belief.samples} have no readable answer" if unread else ""
 
 
 def evidence_events(told: Explanation) -> Sequence[int]:

@@ -381,6 +381,16 @@ def test_of_two_kinds_of_tools_one_without_placebos_is_named_by_what_the_other_d
     assert (found.mechanism, found.confidence > 0.7) == ("other_results", True)
 
 
+def test_a_call_that_failed_where_the_belief_falls_is_no_evidence_of_what_results_do() -> None:
+    failed = searched("gas", "", status="error", error="search_failed")
+    signals = read(*PAGE, *failed, *ended("Answer: B"))
+    fell = trajectory(Probe(step, {"A": 8 * (step < 4), "B": 8 * (step == 4)}, 0, 8 * (step < 4)) for step in range(5))
+    each = replace(drawn("search"), signals=signals, trajectory=fell, flip=None, steps=(0, 1, 2, 3, 4))
+    found = label(each)
+    assert (found.mechanism, found.turned_at) == ("retrieval_distraction", 3)
+    assert found.evidence == (1,)
+
+
 def test_results_that_are_worth_less_than_nothing_are_the_evidence_where_no_fall_was_found() -> None:
     each = drawn("search")
     signals = read(*PAGE, *PAGE, *ended("Answer: C"))

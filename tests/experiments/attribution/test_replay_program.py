@@ -39,7 +39,7 @@ from toolablate.experiments.attribution.planned_replays import (
     without_results,
     without_results_at_most,
 )
-from toolablate.experiments.attribution.replay_evidence import Outcomes, belief_of
+from toolablate.experiments.attribution.replay_evidence import AnswerReAsks, Outcomes, belief_of, flip_of
 from toolablate.experiments.attribution.sampled_trials import ChosenTrial
 from toolablate.experiments.replay.requests import ReplayRequest
 from toolablate.traces.records import (
@@ -288,6 +288,36 @@ def stored(of: Case, purpose: ReplayPurpose, scores: Sequence[float | None]) -> 
         Counterfactual(f"{purpose}{number}", resumption, None if score is None else "answered", score, None)
         for number, score in enumerate(scores)
     ]
+
+
+class _ReAsks(AnswerReAsks):
+    """All right, once they were asked for once more."""
+
+    def __init__(self) -> None:
+        pass
+
+    def again(self, replay: Counterfactual) -> Sequence[Counterfactual]:
+        return [replace(replay, value=1.0, verdict="correct", answered=("A",))]
+
+
+def test_a_reply_without_a_readable_answer_tells_no_early_answer_and_a_last_reply_counts_by_its_re_ask() -> None:
+    def unread(purpose: ReplayPurpose) -> list[Counterfactual]:
+        return [replace(each, verdict="unparsed") for each in stored(SEARCHED, purpose, (0.0,) * 3)]
+
+    last = ReplayPurpose(kind="last_reply")
+    read = stored(SEARCHED, FIRST, (1.0, 1.0))
+    outcomes = {FIRST: [*read, *unread(FIRST)], last: unread(last)}
+    found, unasked = belief_of(SEARCHED, outcomes, _ReAsks()), belief_of(SEARCHED, outcomes)
+    assert found is not None
+    assert unasked is not None
+    first, end = found.beliefs
+    assert (first.samples, first.right.mean) == (5, 1.0)
+    assert (end.samples, end.right.mean, end.unreadable.mean) == (3, 1.0, 0.0)
+    assert flip_of(SEARCHED, outcomes, _ReAsks()) is None
+    # Where nobody asked, an early answer tells nothing, and a last reply is wrong as in all counts of replays.
+    first, end = unasked.beliefs
+    assert (first.samples, first.right.mean) == (2, 1.0)
+    assert (end.samples, end.right.mean, end.unreadable.mean) == (3, 0.0, 1.0)
 
 
 AGAIN, SWAPPED = ReplayPurpose(kind="rollout"), ReplayPurpose(kind="rollout", placebos=("search",))
