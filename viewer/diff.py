@@ -29,15 +29,14 @@ from toolablate.viewer.trial_head import explained, recorded
 
 @dataclass(frozen=True, slots=True)
 class DiffSide:
-    """One trial with all that the page shows of it. `fell` is the event at which the belief in the right answer fell
-    for good, None where that is not known or not to be shown; `marks` is what is evidence of it, by event."""
+    """One trial with all that the page shows of it. `marks` are by event: where the belief in the right answer falls
+    for good, and what is evidence; none where that is not known or not to be shown."""
 
     trace: Trace
     model: Model
     condition: Condition
     scores: tuple[Score, ...]
     conversation: tuple[Event, ...]
-    fell: int | None
     marks: Mapping[int, Marks]
 
     @property
@@ -97,7 +96,7 @@ def shown_beside(
         left=left,
         right=right,
         stores=stores,
-        found=side_by_side(alignment, question, fell=(left.fell, right.fell), marks=(left.marks, right.marks)),
+        found=side_by_side(alignment, question, marks=(left.marks, right.marks)),
         settings=_settings(view, left, right),
         choices=() if stores else tuple(_choices(view, left)),
         endings=ENDINGS,
@@ -178,7 +177,6 @@ def side_of(view: View, store: Store, trial: str, *, version: int | None = None)
         condition=condition,
         scores=scores,
         conversation=conversation,
-        fell=_fell(view, trial) if version is None else None,
         marks=with_answer(marks, question, scores, conversation),
     )
 
@@ -208,14 +206,6 @@ def _planned(view: View, trial: str) -> TrialRow | None:
         return view.index.trial(trial)
     except InputError:
         return None
-
-
-def _fell(view: View, trial: str) -> int | None:
-    row = None if view.blind or trial in view.session.hiding else _planned(view, trial)
-    if row is None or row.turned_at is None:
-        return None
-    view.session.seen.add(trial)
-    return row.turned_at
 
 
 def _right_answer(question: Question) -> str:

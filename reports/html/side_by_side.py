@@ -216,19 +216,23 @@ class SideBySide:
 BothMarks = tuple[Mapping[int, Marks], Mapping[int, Marks]]
 
 
+def _fell(marks: Mapping[int, Marks]) -> int | None:
+    """The event at which it begins to fall."""
+    return min((event for event, of in marks.items() if of.falls), default=None)
+
+
 def side_by_side(
     alignment: Alignment,
     question: Question,
     *,
-    fell: tuple[int | None, int | None] = (None, None),
     marks: BothMarks = ({}, {}),
 ) -> SideBySide:
-    """`fell` are the events at which the belief in the right answer fell for good, of each side, where it is known;
-    `marks` what is evidence of it, by event."""
+    """`marks` are of each side, by event: where the belief in the right answer falls for good, and what is evidence."""
     answers = stated_answers(alignment.left, question), stated_answers(alignment.right, question)
     found = {"divergence": alignment.divergence, "results": alignment.results, "parting": parting(alignment, *answers)}
     marked = {name: row for name, row in found.items() if row is not None}
-    page = _PageBudget(alignment, answers, marked, fell, marks)
+    left, right = map(_fell, marks)
+    page = _PageBudget(alignment, answers, marked, (left, right), marks)
     rows = [page.row(number, row) for number, row in enumerate(alignment.rows)]
     groups = tuple(
         Rows(equal, tuple(each)) for equal, each in groupby(rows, lambda row: row.kind == "same" and not row.marks)

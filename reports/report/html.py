@@ -266,12 +266,12 @@ def _belief(told: ReportTrial, anchor: str) -> Markup | None:
 def _pairs(report: Report) -> Iterator[ShownPair]:
     for number, each in enumerate(report.beside, start=1):
         found = align(each.left.conversation, each.right.conversation)
-        fell = _fell(each.left), _fell(each.right)
+        marks = _marks(each.left), _marks(each.right)
         yield ShownPair(
             anchor=f"d{number}",
             asked=number <= report.asked_pairs,
             beside=each,
-            found=side_by_side(found, each.left.question, fell=fell, marks=(_marks(each.left), _marks(each.right))),
+            found=side_by_side(found, each.left.question, marks=marks),
             right=right_answer(each.left.question),
         )
 
@@ -279,11 +279,6 @@ def _pairs(report: Report) -> Iterator[ShownPair]:
 def _marks(told: ReportTrial) -> Mapping[int, Marks]:
     marks = {} if told.explanation is None else marks_of(told.explanation)
     return with_answer(marks, told.question, told.scores, told.conversation)
-
-
-def _fell(told: ReportTrial) -> int | None:
-    attribution = None if told.explanation is None else told.explanation.explained.attribution
-    return None if attribution is None else attribution.turned_at
 
 
 def _rendered(shown: ShownTrace) -> Markup:

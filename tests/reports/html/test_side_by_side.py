@@ -32,7 +32,11 @@ FINAL: Turn = ("Answer: A", "", "")
 
 
 def _found(left: list[Turn], right: list[Turn], *, fell: int | None = None) -> SideBySide:
-    return side_by_side(align(conversation(left), conversation(right)), QUESTIONS[0], fell=(fell, None))
+    return side_by_side(align(conversation(left), conversation(right)), QUESTIONS[0], marks=(fallen(fell), {}))
+
+
+def fallen(event: int | None) -> dict[int, Marks]:
+    return {} if event is None else {event: Marks(falls=True)}
 
 
 def _page(found: SideBySide) -> str:
@@ -144,7 +148,7 @@ def test_evidence_is_marked_on_both_sides_and_in_what_is_folded() -> None:
 def test_where_the_belief_falls_and_what_went_wrong_is_said() -> None:
     failure = Failure(at=0, boundary="model", code="rate_limit", message="later", retried=True)
     events: tuple[Event, ...] = (failure, *conversation([("x", "f(1)", "1"), FINAL]))
-    found = side_by_side(align(events, events), QUESTIONS[0], fell=(2, None))
+    found = side_by_side(align(events, events), QUESTIONS[0], marks=(fallen(2), {}))
     heading = found.groups[0].rows[0].left
     assert heading is not None
     assert heading.falls
