@@ -9,7 +9,6 @@ from toolablate.analysis.attribution.replay_rules import blame, usual, usual_rat
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.reports.cause_wording import chance
 from toolablate.reports.causes import (
-    POSSIBLE,
     Shares,
     as_likely,
     counted_runs,
@@ -78,7 +77,7 @@ def weighing(shares: Shares, told: Explanation) -> Weighing | None:
     if attribution is None or attribution.method != "replay" or shares.cause == "unknown":
         return None
     alone = blame(evidence)
-    named = [(shares.cause, shares.hundredths), *(each for each in shares.others if each[1] >= POSSIBLE)]
+    named = [(shares.cause, shares.hundredths), *shares.others]
     # What the runs favour by themselves has a line, however improbable the store makes it.
     favoured = max(alone, key=lambda each: alone[each])
     if favoured not in dict(named):
@@ -106,11 +105,12 @@ def weighing(shares: Shares, told: Explanation) -> Weighing | None:
 def _most_moved(
     alone: Mapping[Mechanism, float], attribution: Attribution, told: Explanation, named: Collection[Mechanism]
 ) -> str:
-    """Of all others the one that the store moves most."""
-    moved = {each: abs(share - attribution.shares.get(each, 0.0)) for each, share in alone.items() if each not in named}
-    most = max(moved, key=lambda each: moved[each], default=None)
-    said = _store(most, told) if most is not None else ""
-    return f"{name_of(most)}: {said}" if most is not None and said else ""
+    """Of all others the one that the store moves most, in the way in which it moves them all."""
+    moved = {each: attribution.shares.get(each, 0.0) - share for each, share in alone.items() if each not in named}
+    than = "more than" if sum(moved.values()) > 0 else "less than"
+    ordered = sorted(moved, key=lambda each: -abs(moved[each]))
+    found = ((each, said) for each in ordered if than in (said := _store(each, told)))
+    return next((f"{name_of(each)}: {said}" for each, said in found), "")
 
 
 def _left(named: list[tuple[Mechanism, int]]) -> int:
@@ -170,7 +170,7 @@ def _store(cause: Mechanism, told: Explanation) -> str:
 
 
 _SHOWN: Mapping[Where, str] = {
-    "at_the_fall": "belief falls at it",
+    "at_the_fall": "belief falls at it, if anywhere",
     "has_the_answer": "a result of it has the answer given",
     "elsewhere": "neither early answers nor results point to it",
     "not_asked": "nobody asked for early answers",

@@ -67,7 +67,7 @@ def test_from_the_runs_to_the_probability_each_cause_has_its_own_number_of_the_s
     found = explained(evidence(pivotal=None), shares=shares)
     heads, *rows = weighed(explanation(found, rates=rates))
     assert heads == ("Cause", "Right runs of this trial", ALONE, "Wrong trials of this store", "Probability")
-    assert rows[0][3:] == ("9 of 21 came right without it (belief falls at it), less than the .50 assumed", ".60")
+    assert rows[0][3:] == ("9 of 21 came right without it (belief falls at it, if anywhere), less than the .50 assumed", ".60")
     assert [row[3] for row in rows[1:]] == ["", "", ""]
     assert "from other trials of this store." in part(explanation(found, rates=rates), "Verdict")
     assert "store" not in part(explanation(found), "Verdict")
@@ -306,7 +306,7 @@ def test_numbers_of_the_store_say_of_which_trials_they_are() -> None:
     rates = ChangeRates(store={step: FittedRate(step, 0.5, 0.5, trials, trials) for step, trials in steps.items()})
     never: dict[str, Any] = {"trajectory": believed((8, 8, 8)), "flip": None}
     for more, said in (
-        (dict[str, Any](), "10 of 21 came right without it (belief falls at it), as the .50 assumed"),
+        (dict[str, Any](), "10 of 21 came right without it (belief falls at it, if anywhere), as the .50 assumed"),
         (never, "6 of 11 came right without it (a result of it has the answer given), as the .50 assumed"),
     ):
         assert weighed(explanation(explained(evidence(pivotal=None, **more)), rates=rates))[1][3] == said
