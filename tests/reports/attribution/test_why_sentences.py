@@ -67,7 +67,10 @@ def test_from_the_runs_to_the_probability_each_cause_has_its_own_number_of_the_s
     found = explained(evidence(pivotal=None), shares=shares)
     heads, *rows = weighed(explanation(found, rates=rates))
     assert heads == ("Cause", "Right runs of this trial", ALONE, "Wrong trials of this store", "Probability")
-    assert rows[0][3:] == ("9 of 21 came right without it (belief falls at it, if anywhere), less than the .50 assumed", ".60")
+    assert rows[0][3:] == (
+        "9 of 21 came right without it (belief falls at it, if anywhere), less than the .50 assumed",
+        ".60",
+    )
     assert [row[3] for row in rows[1:]] == ["", "", ""]
     assert "from other trials of this store." in part(explanation(found, rates=rates), "Verdict")
     assert "store" not in part(explanation(found), "Verdict")
