@@ -6,17 +6,17 @@ from dataclasses import replace
 from itertools import chain, combinations
 
 from toolablate.analysis.arms import ladders
-from toolablate.analysis.attribution.belief import BeliefFlip
+from toolablate.analysis.attribution.belief import BeliefFlip, reply_began
 from toolablate.analysis.attribution.change_rates import ChangeRates
-from toolablate.analysis.attribution.decomposition import ToolKind
+from toolablate.analysis.attribution.decomposition import ARMS_WITHOUT_CALLS, ToolKind
 from toolablate.analysis.attribution.evidence import Evidence
 from toolablate.analysis.attribution.fall_search import FallSearch, fall_prior, next_step
 from toolablate.analysis.attribution.replay_rules import blame, next_level
-from toolablate.analysis.pairing import RIGHT, mean
+from toolablate.analysis.pairing import RIGHT, counts, mean
 from toolablate.analysis.shapley import ALL_ORDERS
 from toolablate.analysis.shapley import design as orders
 from toolablate.experiments.attribution.cases import Case, ending_of
-from toolablate.experiments.attribution.replay_evidence import COMPARED, LAST_REPLY, Outcomes, values
+from toolablate.experiments.attribution.replay_evidence import AGAIN, COMPARED, LAST_REPLY, Outcomes, arms_below, values
 from toolablate.experiments.attribution.sampled_trials import ChosenTrial
 from toolablate.experiments.replay.requests import Content, ReplayRequest
 from toolablate.traces.records import (
@@ -24,6 +24,7 @@ from toolablate.traces.records import (
     AnswerNow,
     Condition,
     IgnoreTools,
+    ModelCall,
     ReplayChange,
     ReplayDesign,
     ReplayPurpose,
@@ -331,6 +332,30 @@ def re_asks_of(case: Case, runs: int) -> ReplayRequest | None:
     """One of each of so many replays of a trial, asked of the trial itself; None where there are none."""
     event = case.last if case.ending is None else case.ending
     return _request(case, event, AnswerNow(), runs, RE_ASK) if runs and event is not None else None
+
+
+def arms_without_calls(
+    chosen: Iterable[ChosenTrial], seen: Sequence[TrialSummary], conditions: Mapping[str, Condition], baseline: str
+) -> tuple[str, ...]:
+    """The ids of trials that wrong ones are compared with and in which nothing is called: of the same question and
+    model, without tools, or with tools that are only offered. No replay of a trial tells what these come to."""
+    below = arms_below(conditions, baseline)
+    wanted = {
+        (each.seen.model, each.seen.question, below[each.seen.condition].get(arm))
+        for each in chosen
+        if each.is_wrong and each.seen.condition in below
+        for arm in ARMS_WITHOUT_CALLS
+    }
+    return tuple(each.trial for each in seen if counts(each) and (each.model, each.question, each.condition) in wanted)
+
+
+def run_again(store: Store, trial: str, design: ReplayDesign) -> ReplayRequest | None:
+    """From the start of a trial in which nothing is called; None where it never asked its model."""
+    conversation = store.conversation(trial)
+    first = next((index for index, event in enumerate(conversation) if isinstance(event, ModelCall)), None)
+    if first is None:
+        return None
+    return ReplayRequest(trial, reply_began(conversation, first), Rerun(), design.rollouts, (AGAIN,))
 
 
 def unparsed_arms(
