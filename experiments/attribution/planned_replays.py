@@ -175,8 +175,11 @@ def _subsets(of: frozenset[ToolKind]) -> Iterator[tuple[ToolKind, ...]]:
 
 
 MOST = 8
-"""Runs of one level, and samples of one step, at most; or as many as the design asks for at once, if these are more."""
+"""Samples of one step, and runs of one request, at most; or as many as the design asks for at once, if these are more."""
 
+MOST_ROLLOUTS = 3
+"""Runs of a level from the first call on, at most, as above: each takes many requests, and more of them tell less of a
+mechanism than as many requests of the arms in which nothing is called do."""
 
 LEAST_FALL = 0.3
 """How likely a fall has to be, by the mechanisms, for a search of its step."""
@@ -200,11 +203,9 @@ def undecided(
     def cost(purpose: ReplayPurpose) -> float | None:
         """Requests of one run, about: as many as the trial itself made from there on. Replays count whether or not they
         have a score."""
-        if len(outcomes.get(purpose, ())) >= MOST:
-            return None
         if purpose.kind == "early_answer":
-            return 1.0 if answers > 0 else None
-        if purpose not in levels:
+            return 1.0 if answers > 0 and len(outcomes.get(purpose, ())) < MOST else None
+        if purpose not in levels or len(outcomes.get(purpose, ())) >= _most_runs(case, purpose):
             return None
         return 1 + sum(step > levels[purpose].event for step in case.steps) / 2
 
@@ -216,7 +217,8 @@ def undecided(
     for purpose in dict.fromkeys(each for each in wanted if each is not None):
         there = len(outcomes.get(purpose, ()))
         if purpose.step is None:
-            request, runs = levels[purpose], min(there + design.rollouts, max(MOST, design.rollouts))
+            most = max(_most_runs(case, purpose), design.rollouts)
+            request, runs = levels[purpose], min(there + design.rollouts, most)
         else:
             more = min(design.samples, max(MOST, design.samples) - there, answers)
             request, runs = early_answers(case, purpose.step, 0), there + more
@@ -224,6 +226,10 @@ def undecided(
         if runs > there:
             found.append(replace(request, repeats=runs))
     return tuple(found)
+
+
+def _most_runs(case: Case, purpose: ReplayPurpose) -> int:
+    return MOST_ROLLOUTS if case.results and purpose != LAST_REPLY else MOST
 
 
 def may_have_risen(trial: ChosenTrial, outcomes: Outcomes, design: ReplayDesign) -> tuple[ReplayRequest, ...]:
@@ -304,11 +310,14 @@ def at_most_undecided(case: Case, design: ReplayDesign) -> tuple[ReplayRequest, 
     """As much as all that can be, from where it costs most."""
     if case.last is None:
         return ()
+    rollout = ReplayPurpose(kind="rollout")
     levels = 1 + 2 ** len(case.used) + case.is_long + (case.budget is not None) + (case.fault is not None)
-    levels += _may_draw_last_reply(case, design)
     event = case.results[0].event if case.results else case.last
+    runs = levels * max(_most_runs(case, rollout), design.rollouts)
+    last = (_request(case, case.last, Rerun(), max(MOST, design.rollouts), LAST_REPLY),)
     return (
-        _request(case, event, Rerun(), levels * max(MOST, design.rollouts), ReplayPurpose(kind="rollout")),
+        _request(case, event, Rerun(), runs, rollout),
+        *(last if _may_draw_last_reply(case, design) else ()),
         early_answers(case, len(case.steps) - 1, _answers_at_most(case, design)),
     )
 
