@@ -175,7 +175,7 @@ def _subsets(of: frozenset[ToolKind]) -> Iterator[tuple[ToolKind, ...]]:
 
 
 MOST = 8
-"""Samples of one step, and runs of one request, at most; or as many as the design asks for at once, if these are more."""
+"""Samples of one step, and runs of one request, at most; or as many as the design asks for at once, if that is more."""
 
 MOST_ROLLOUTS = 3
 """Runs of a level from the first call on, at most, as above: each takes many requests, and more of them tell less of a
