@@ -35,7 +35,7 @@ class Row:
     """Runs in which `changed` is the one difference: how many, and the sum of their scores. Of `graded` ones the mean
     is told, of others how many are right. `elsewhere` of them are not this trial's, though the row is: before any call
     all repeats are in one state. `aside` says why they count neither for a cause nor against it, `beyond` what else
-    is not there, where another row has that alone."""
+    is not there, where another row has that alone. `run_again` of an arm's runs were made once more by replays."""
 
     changed: str
     runs: float
@@ -44,6 +44,7 @@ class Row:
     elsewhere: int = 0
     aside: str = ""
     beyond: str = ""
+    run_again: int = 0
 
     @property
     def name(self) -> str:
@@ -162,7 +163,9 @@ def _others(evidence: Evidence) -> Iterator[tuple[str, Scores, str]]:
 
 
 def row_of(level: Level, evidence: Evidence) -> Row:
-    row = Row(_changed(level, evidence), level.tally.runs, level.tally.right, _graded(evidence))
+    row = Row(
+        *(_changed(level, evidence), level.tally.runs, level.tally.right, _graded(evidence)), run_again=level.run_again
+    )
     if level.what == WITHOUT_TOOLS and evidence.signals.prompted and evidence.inputs.arms.scaffold:
         return replace(row, beyond=" and without this prompt")
     return replace(row, elsewhere=len(evidence.outset)) if level.what == BOTH_OUTSETS else row
@@ -197,7 +200,7 @@ def _graded(evidence: Evidence) -> bool:
     scores = [
         evidence.inputs.score,
         *evidence.repeats,
-        *arms.none,
+        *arms.without_tools,
         *arms.scaffold,
         *arms.offered,
         *arms.sham,
@@ -210,7 +213,7 @@ def _graded(evidence: Evidence) -> bool:
 
 
 FROM_START = ("in another condition", WITHOUT_TOOLS)
-"""How those begin of which the plan has repeats, and replays make no more."""
+"""How those begin that are of no replay of this trial."""
 
 
 def capital(text: str) -> str:

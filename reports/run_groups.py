@@ -117,4 +117,5 @@ def _told(row: Row, evidence: Evidence) -> tuple[str, str]:
     """What was changed, with what trials without tools answered, whose runs these are, and why they do not count."""
     answered = f": {next(without_tools(evidence)).partition(': ')[2]}" if row.changed == WITHOUT_TOOLS else ""
     elsewhere = f" ({row.asked_where})" if row.elsewhere else ""
-    return f"{row.name}{answered}{elsewhere}{f' ({row.aside})' if row.aside else ''}", row.count
+    again = f" ({row.run_again} of the {row.runs:g} were run once more by replays)" if row.run_again else ""
+    return f"{row.name}{answered}{elsewhere}{again}{f' ({row.aside})' if row.aside else ''}", row.count

@@ -83,7 +83,7 @@ def _levels(evidence: Evidence) -> list[_Level]:
     below.append(("calling" if evidence.called else "again", "calls_gone", arms.offered))
     if evidence.signals.prompted:
         below.append(("availability", "", arms.scaffold))
-    below.append(("prompt" if evidence.signals.prompted else "availability", "", arms.none))
+    below.append(("prompt" if evidence.signals.prompted else "availability", "", arms.without_tools))
     passed: list[Step] = []
     for part, gone, scores in below:
         passed += [_step(part, evidence), *((sign, gone) for sign in untold if gone)]
@@ -178,7 +178,7 @@ def blame_by_arms(evidence: Evidence, rates: ChangeRates | None = None) -> ArmSh
 def _right_anyway(evidence: Evidence) -> float:
     """How likely the question is right where no call loses the answer's form."""
     arms = evidence.inputs.arms
-    scores = (*arms.none, *arms.offered)
+    scores = (*arms.without_tools, *arms.offered)
     return (sum(score >= RIGHT for score in scores) + 0.5) / (len(scores) + 1)
 
 

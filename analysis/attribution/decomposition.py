@@ -20,6 +20,10 @@ Scores = tuple[float, ...]
 ToolKind = Literal["search", "code", "other"]
 """Whose results a trial has: searches and the pages that they lead to, the code interpreter, any other tool."""
 
+ArmWithoutCalls = Literal["none", "scaffold", "offered"]
+"""Arms in which nothing is called, so that one more run is one request."""
+ARMS_WITHOUT_CALLS: tuple[ArmWithoutCalls, ...] = get_args(ArmWithoutCalls)
+
 Signal = Literal["lock_in", "computed", "answer_leak", "retrieved"]
 """What a trial's trace, belief or judge tells of it: that the belief falls at the code or its output and never
 recovers, and setting the computation aside restores it; that code found what the model did not know; that the answer
@@ -33,6 +37,8 @@ class Arms:
 
     Those of `none` are as they are. `no_tools` are the same with lost formats re-asked, as those of all other arms are;
     empty where none is lost, None where some are and nobody asked for them again. Of another arm there are none then.
+    `scaffold` and `offered` have the runs of them that replays made; `none_again` are those without tools, which the
+    effect does not have, as they are. `again` counts these runs by their arms.
     """
 
     none: Scores
@@ -41,10 +47,17 @@ class Arms:
     sham: Scores = ()
     placebo: Scores = ()
     no_tools: Scores | None = ()
+    none_again: Scores = ()
+    again: Mapping[ArmWithoutCalls, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.none:
             raise ValueError("without a score of the question without tools there is no effect to take apart")
+
+    @property
+    def without_tools(self) -> Scores:
+        """All runs of the question without tools, those that replays made among them."""
+        return (*self.none, *self.none_again)
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ class Evidence(EvidenceOutline):
 
     runs        all its replays, where more were run to settle what made it wrong than `inputs` has: those are as many
                 as of any other trial, so that how many were run here does not bear on the decomposition
-    no_tools        its question's trials without tools, of the same model
+    no_tools        its question's trials without tools, of the same model, and their runs that replays made
     repeats     scores of the question's other trials under the condition, of the same model
     signed      scores of trials of its question and model with the same tools, itself among them, that show its signs
                 from outside (a limit, a tool that failed); without such signs of all under the condition
@@ -68,7 +68,7 @@ class Evidence(EvidenceOutline):
     swapped     scores of replays of other trials of its question, model and tools with all results swapped, for short
                 ones where these are long: but for the first reply what its own come to
     offered     scores of trials of its question and model to which the same tools were only offered, whatever condition
-                it was the arm of
+                it was the arm of; `offered_again` of them are runs that replays made
     re_asked     scores of answers that were asked for once more after the final reply
     ignore_tools  scores of answers that were to ignore the tool results
     pivotal     None where the belief did not fall at a result, or nobody looked
@@ -84,6 +84,7 @@ class Evidence(EvidenceOutline):
     outset: Scores = ()
     swapped: Scores = ()
     offered: Scores = ()
+    offered_again: int = 0
     re_asked: Scores = ()
     ignore_tools: Scores = ()
     pivotal: PivotalResult | None = None

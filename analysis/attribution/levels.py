@@ -55,14 +55,15 @@ _NAMED: tuple[Part, ...] = (
 @dataclass(frozen=True, slots=True)
 class Level:
     """Runs at one level, and what was taken away since the level before; `what` is these runs in words. More such runs
-    are replays for the `purpose`; None of arms, of which replays make no more. `also` is what was taken away with the
-    part, so that no runs tell them apart."""
+    are replays for the `purpose`; None of arms. `also` is what was taken away with the part, so that no runs tell them
+    apart. `run_again` of the runs are of an arm's trials once more, by replays."""
 
     part: Part
     tally: LevelTally
     what: str
     purpose: ReplayPurpose | None = None
     also: frozenset[Part] = frozenset()
+    run_again: int = 0
 
     @property
     def share(self) -> float:
@@ -97,7 +98,7 @@ def arm_levels(evidence: Evidence) -> tuple[Level, ...]:
             Level("volume" if long else "calling", tally_of(arms.sham), SHAM),
         ]
     levels += [
-        Level("calling" if evidence.called else "again", tally_of(arms.offered), OFFERED),
+        _offered("calling" if evidence.called else "again", evidence),
         *_without_tools(arms, prompted=evidence.signals.prompted),
     ]
     return tuple(_filled(levels, None))
@@ -213,7 +214,7 @@ def _without_results(evidence: Evidence, forcing: Forcing, order: Sequence[ToolK
     part: Part = "calling" if evidence.called else "again"
     if evidence.called or len(evidence.steps) > 1:
         yield _at_outset(part, evidence, forcing)
-    yield Level(part, tally_of(evidence.offered or arms.offered), OFFERED)
+    yield _offered(part, evidence)
     yield from _without_tools(arms, prompted=evidence.signals.prompted)
 
 
@@ -226,11 +227,20 @@ def _without_its_first_reply(evidence: Evidence) -> Level:
     return Level("first_reply", tally_of((*placebo, *evidence.swapped)), what)
 
 
+def _offered(part: Part, evidence: Evidence) -> Level:
+    scores, again = evidence.offered, evidence.offered_again
+    if not scores:
+        scores, again = evidence.inputs.arms.offered, evidence.inputs.arms.again.get("offered", 0)
+    return Level(part, tally_of(scores), OFFERED, run_again=again)
+
+
 def _without_tools(arms: Arms, *, prompted: bool) -> Iterator[Level]:
     """Without a prompt the scaffold is the question alone."""
     if prompted:
-        yield Level("availability", tally_of(arms.scaffold), SCAFFOLD)
-    yield Level("prompt" if prompted else "availability", tally_of(arms.none), WITHOUT_TOOLS)
+        again = arms.again.get("scaffold", 0)
+        yield Level("availability", tally_of(arms.scaffold), SCAFFOLD, run_again=again)
+    part: Part = "prompt" if prompted else "availability"
+    yield Level(part, tally_of(arms.without_tools), WITHOUT_TOOLS, run_again=len(arms.none_again))
 
 
 def _at_outset(part: Part, evidence: Evidence, forcing: Forcing) -> Level:

@@ -413,8 +413,8 @@ def _note(mechanism: Mechanism, shares: Mapping[Mechanism, float], evidence: Evi
         if shares[other] > shares[mechanism]:
             together = math.fsum(shares.get(each, 0.0) for each in BY_CHANCE)
             beside = f" (with or without tools, {together:.2f}; {mechanism_name(other)}, {shares[other]:.2f})"
-    right = sum(score >= RIGHT for score in arms.none)
-    without = f"{right} of {len(arms.none)} trials without tools are right"
+    right = sum(score >= RIGHT for score in arms.without_tools)
+    without = f"{right} of {len(arms.without_tools)} trials without tools are right"
     return f"{what}{counted}{beside}; {without}"
 
 

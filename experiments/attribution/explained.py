@@ -135,11 +135,12 @@ def _beside(evidence: Evidence, group: Sequence[EvidenceOutline]) -> Evidence:
 
 def _without_results(evidence: Evidence, group: Sequence[EvidenceOutline]) -> Evidence:
     others = [each.inputs for each in group if each.inputs.trial != evidence.inputs.trial]
-    arms = {each.condition: each.inputs.arms.offered for each in group}
+    arms = {each.condition: each.inputs.arms for each in group}.values()
     return replace(
         evidence,
         swapped=tuple(score for each in others if each.replay for score in _swapped(each.replay, each.tools)),
-        offered=tuple(score for scores in arms.values() for score in scores),
+        offered=tuple(score for each in arms for score in each.offered),
+        offered_again=sum(each.again.get("offered", 0) for each in arms),
     )
 
 
@@ -466,7 +467,7 @@ def _found(
             for seen in chunk
             if unread is None or seen.trial in compared or _rests_on_its_trace(seen, reading)
         }
-        no_tools = (each.trial for seen in chunk if seen.trial in read for each in reading.ladders.without_tools(seen))
+        no_tools = (each for seen in chunk if seen.trial in read for each in reading.ladders.without_tools(seen))
         reading.known.turn_to(dict.fromkeys((*(seen.trial for seen in chunk), *no_tools)))
         evidence, outlines = list[Evidence](), list[EvidenceOutline]()
         for seen in chunk:
@@ -508,7 +509,7 @@ def _around(
 
 def _all_evidence(trials: Sequence[TrialSummary], reading: _Reading) -> list[Evidence]:
     """Of those with trials without tools to set them against."""
-    no_tools = (each.trial for seen in trials for each in reading.ladders.without_tools(seen))
+    no_tools = (each for seen in trials for each in reading.ladders.without_tools(seen))
     reading.known.turn_to(dict.fromkeys((*(seen.trial for seen in trials), *no_tools)))
     found = [each for seen in trials if (each := _evidence(seen, reading)) is not None]
     reading.known.keep()
@@ -598,7 +599,7 @@ def _evidence(seen: TrialSummary, reading: _Reading, *, at_once: bool = True) ->
     return Evidence(
         *(seen.model, seen.condition, seen.question, seen.domain, score, inputs, signals),
         runs=found.runs if chosen else None,
-        no_tools=tuple(no_tools(each.trial) for each in reading.ladders.without_tools(seen)),
+        no_tools=tuple(no_tools(each) for each in reading.ladders.without_tools(seen)),
         steps=case.steps,
         trajectory=found.trajectory,
         flip=found.flip,

@@ -6,17 +6,17 @@ from dataclasses import replace
 from itertools import chain, combinations
 
 from toolablate.analysis.arms import ladders
-from toolablate.analysis.attribution.belief import BeliefFlip
+from toolablate.analysis.attribution.belief import BeliefFlip, reply_began
 from toolablate.analysis.attribution.change_rates import ChangeRates
-from toolablate.analysis.attribution.decomposition import ToolKind
+from toolablate.analysis.attribution.decomposition import ARMS_WITHOUT_CALLS, ToolKind
 from toolablate.analysis.attribution.evidence import Evidence
 from toolablate.analysis.attribution.fall_search import FallSearch, fall_prior, next_step
 from toolablate.analysis.attribution.replay_rules import blame, next_level
-from toolablate.analysis.pairing import RIGHT, mean
+from toolablate.analysis.pairing import RIGHT, counts, mean
 from toolablate.analysis.shapley import ALL_ORDERS
 from toolablate.analysis.shapley import design as orders
 from toolablate.experiments.attribution.cases import Case, ending_of
-from toolablate.experiments.attribution.replay_evidence import COMPARED, LAST_REPLY, Outcomes, values
+from toolablate.experiments.attribution.replay_evidence import AGAIN, COMPARED, LAST_REPLY, Outcomes, arms_below, values
 from toolablate.experiments.attribution.sampled_trials import ChosenTrial
 from toolablate.experiments.replay.requests import Content, ReplayRequest
 from toolablate.traces.records import (
@@ -24,6 +24,7 @@ from toolablate.traces.records import (
     AnswerNow,
     Condition,
     IgnoreTools,
+    ModelCall,
     ReplayChange,
     ReplayDesign,
     ReplayPurpose,
@@ -174,8 +175,11 @@ def _subsets(of: frozenset[ToolKind]) -> Iterator[tuple[ToolKind, ...]]:
 
 
 MOST = 8
-"""Runs of one level, and samples of one step, at most; or as many as the design asks for at once, if these are more."""
+"""Samples of one step, and runs of one request, at most; or as many as the design asks for at once, if that is more."""
 
+MOST_ROLLOUTS = 3
+"""Runs of a level from the first call on, at most, as above: each takes many requests, and more of them tell less of a
+mechanism than as many requests of the arms in which nothing is called do."""
 
 LEAST_FALL = 0.3
 """How likely a fall has to be, by the mechanisms, for a search of its step."""
@@ -199,11 +203,9 @@ def undecided(
     def cost(purpose: ReplayPurpose) -> float | None:
         """Requests of one run, about: as many as the trial itself made from there on. Replays count whether or not they
         have a score."""
-        if len(outcomes.get(purpose, ())) >= MOST:
-            return None
         if purpose.kind == "early_answer":
-            return 1.0 if answers > 0 else None
-        if purpose not in levels:
+            return 1.0 if answers > 0 and len(outcomes.get(purpose, ())) < MOST else None
+        if purpose not in levels or len(outcomes.get(purpose, ())) >= _most_runs(case, purpose):
             return None
         return 1 + sum(step > levels[purpose].event for step in case.steps) / 2
 
@@ -215,7 +217,8 @@ def undecided(
     for purpose in dict.fromkeys(each for each in wanted if each is not None):
         there = len(outcomes.get(purpose, ()))
         if purpose.step is None:
-            request, runs = levels[purpose], min(there + design.rollouts, max(MOST, design.rollouts))
+            most = max(_most_runs(case, purpose), design.rollouts)
+            request, runs = levels[purpose], min(there + design.rollouts, most)
         else:
             more = min(design.samples, max(MOST, design.samples) - there, answers)
             request, runs = early_answers(case, purpose.step, 0), there + more
@@ -223,6 +226,10 @@ def undecided(
         if runs > there:
             found.append(replace(request, repeats=runs))
     return tuple(found)
+
+
+def _most_runs(case: Case, purpose: ReplayPurpose) -> int:
+    return MOST_ROLLOUTS if case.results and purpose != LAST_REPLY else MOST
 
 
 def may_have_risen(trial: ChosenTrial, outcomes: Outcomes, design: ReplayDesign) -> tuple[ReplayRequest, ...]:
@@ -303,11 +310,14 @@ def at_most_undecided(case: Case, design: ReplayDesign) -> tuple[ReplayRequest, 
     """As much as all that can be, from where it costs most."""
     if case.last is None:
         return ()
+    rollout = ReplayPurpose(kind="rollout")
     levels = 1 + 2 ** len(case.used) + case.is_long + (case.budget is not None) + (case.fault is not None)
-    levels += _may_draw_last_reply(case, design)
     event = case.results[0].event if case.results else case.last
+    runs = levels * max(_most_runs(case, rollout), design.rollouts)
+    last = (_request(case, case.last, Rerun(), max(MOST, design.rollouts), LAST_REPLY),)
     return (
-        _request(case, event, Rerun(), levels * max(MOST, design.rollouts), ReplayPurpose(kind="rollout")),
+        _request(case, event, Rerun(), runs, rollout),
+        *(last if _may_draw_last_reply(case, design) else ()),
         early_answers(case, len(case.steps) - 1, _answers_at_most(case, design)),
     )
 
@@ -331,6 +341,30 @@ def re_asks_of(case: Case, runs: int) -> ReplayRequest | None:
     """One of each of so many replays of a trial, asked of the trial itself; None where there are none."""
     event = case.last if case.ending is None else case.ending
     return _request(case, event, AnswerNow(), runs, RE_ASK) if runs and event is not None else None
+
+
+def arms_without_calls(
+    chosen: Iterable[ChosenTrial], seen: Sequence[TrialSummary], conditions: Mapping[str, Condition], baseline: str
+) -> tuple[str, ...]:
+    """The ids of trials that wrong ones are compared with and in which nothing is called: of the same question and
+    model, without tools, or with tools that are only offered. No replay of a trial tells what these come to."""
+    below = arms_below(conditions, baseline)
+    wanted = {
+        (each.seen.model, each.seen.question, below[each.seen.condition].get(arm))
+        for each in chosen
+        if each.is_wrong and each.seen.condition in below
+        for arm in ARMS_WITHOUT_CALLS
+    }
+    return tuple(each.trial for each in seen if counts(each) and (each.model, each.question, each.condition) in wanted)
+
+
+def run_again(store: Store, trial: str, design: ReplayDesign) -> ReplayRequest | None:
+    """From the start of a trial in which nothing is called; None where it never asked its model."""
+    conversation = store.conversation(trial)
+    first = next((index for index, event in enumerate(conversation) if isinstance(event, ModelCall)), None)
+    if first is None:
+        return None
+    return ReplayRequest(trial, reply_began(conversation, first), Rerun(), design.rollouts, (AGAIN,))
 
 
 def unparsed_arms(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from toolablate.analysis.arms import UNPROMPTED, ArmKind, has_ladder, ladders
 from toolablate.analysis.attribution.belief import BeliefFlip, Probe, Trajectory, flip_step, trajectory
-from toolablate.analysis.attribution.decomposition import Arms, Replay, Scores, ToolKind
+from toolablate.analysis.attribution.decomposition import ARMS_WITHOUT_CALLS, Arms, Replay, Scores, ToolKind
 from toolablate.analysis.attribution.evidence import PivotalResult
 from toolablate.analysis.attribution.signals.of_trace import troubles_of
 from toolablate.analysis.attribution.signals.signal_types import Signals, Trouble
@@ -51,6 +51,12 @@ class AnswerReAsks:
             if each.value is not None
         )
 
+    def run_again(self, trial: TrialSummary) -> list[Counterfactual]:
+        """Of a trial in which nothing was called its runs from its start that replays made and that have a score."""
+        return [
+            each for each in self._children(trial.trial) if each.value is not None and AGAIN in each.resumption.purposes
+        ]
+
     def _re_asked(self, trial: str, value: float, verdict: str | None, before: int) -> float:
         """`before` its own events its conversation has as many of its parents."""
         if verdict != "unparsed":
@@ -93,6 +99,8 @@ TAU = 0.3
 """How far a belief in the right answer has to fall for a flip."""
 
 LAST_REPLY = ReplayPurpose(kind="last_reply")
+AGAIN = ReplayPurpose(kind="rollout")
+"""The same once more: from the first call on, of a trial without calls from its start."""
 
 Outcomes = Mapping[ReplayPurpose, Sequence[Counterfactual]]
 """A trial's replays by what they are for, in the order of their repeats, those that did not end among them."""
@@ -350,26 +358,40 @@ class Ladders:
         scaffold: set[ArmKind] = {"scaffold"} if self._conditions[condition].prompt else set()
         return bool(self._arms[condition].keys() & ({"offered", "sham", "placebo"} | scaffold))
 
-    def without_tools(self, seen: TrialSummary) -> list[TrialSummary]:
-        """The question's trials without tools that count."""
-        return [each for each in self._of(seen, "none") if counts(each)]
+    def without_tools(self, seen: TrialSummary) -> list[str]:
+        """The ids of the question's trials without tools that count, then of their runs that replays made."""
+        none = self._counted(seen, "none")
+        return [*(each.trial for each in none), *(run.trial for each in none for run in self._re_asks.run_again(each))]
 
     def below(self, seen: TrialSummary) -> Arms | None:
         """None where no trial without tools counts."""
-        none = tuple(each.value or 0.0 for each in self.without_tools(seen))
+        none = tuple(each.value or 0.0 for each in self._counted(seen, "none"))
         if not none:
             return None
         no_tools = self._re_asked(seen, "none")
         arms = self._arms[seen.condition]
         same_words = not (self._conditions[seen.condition].prompt or self._conditions[arms["none"]].prompt)
+        again = {arm: self._again(seen, arm) for arm in ARMS_WITHOUT_CALLS if not (same_words and arm == "scaffold")}
+        scaffold = no_tools if same_words else self._re_asked(seen, "scaffold")
+        offered = self._re_asked(seen, "offered")
         return Arms(
             none=none,
-            scaffold=(no_tools if same_words else self._re_asked(seen, "scaffold")) or (),
-            offered=self._re_asked(seen, "offered") or (),
+            scaffold=(*scaffold, *values(again.get("scaffold", ()))) if scaffold else (),
+            offered=(*offered, *values(again["offered"])) if offered else (),
             sham=self._re_asked(seen, "sham") or (),
             placebo=self._re_asked(seen, "placebo") or (),
             no_tools=no_tools if no_tools != none else (),
+            none_again=values(again["none"]),
+            again={arm: len(runs) for arm, runs in again.items() if runs},
         )
+
+    def _again(self, seen: TrialSummary, kind: ArmKind) -> list[Counterfactual]:
+        """Of those without tools all, as its own are; of others those that can be read: no other is asked once more."""
+        runs = (run for each in self._counted(seen, kind) for run in self._re_asks.run_again(each))
+        return [run for run in runs if kind == "none" or run.verdict != "unparsed"]
+
+    def _counted(self, seen: TrialSummary, kind: ArmKind) -> list[TrialSummary]:
+        return [each for each in self._of(seen, kind) if counts(each)]
 
     def _re_asked(self, seen: TrialSummary, kind: ArmKind) -> Scores | None:
         return self._re_asks.of_trials(self._of(seen, kind))

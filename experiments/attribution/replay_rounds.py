@@ -17,6 +17,7 @@ from toolablate.experiments.attribution.cases import Case, scorers_of
 from toolablate.experiments.attribution.explained import Gathered, explained
 from toolablate.experiments.attribution.planned_replays import (
     ROUNDS,
+    arms_without_calls,
     at_most_undecided,
     begun,
     compared_runs,
@@ -25,6 +26,7 @@ from toolablate.experiments.attribution.planned_replays import (
     may_have_risen,
     re_ask,
     re_asks_of,
+    run_again,
     undecided,
     unparsed_arms,
     without_results,
@@ -235,12 +237,14 @@ def _tools(trace: Trace, condition: Condition) -> list[Tool]:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """`arms` are trials of the arms that the trials are compared with, of which no answer could be read."""
+    """`arms` are trials of the arms that the trials are compared with, of which no answer could be read, `again` those
+    of arms in which nothing is called."""
 
     design: ReplayDesign
     trials: Sequence[ChosenTrial]
     arms: Sequence[str]
     scorers: Sequence[str]
+    again: Sequence[str] = ()
 
     def outcomes(self, store: Store, case: Case) -> Outcomes:
         found = store.counterfactuals(scorers=self.scorers, trial=case.trial)
@@ -251,8 +255,12 @@ class Chosen:
         return ((each, outcomes_of(each.case, found.get(each.case.trial, ()))) for each in self.trials)
 
 
-def first_requests(chosen: Chosen) -> list[ReplayRequest]:
-    return [request for each in chosen.trials for request in first_round(each, chosen.design)]
+def first_requests(path: Path, chosen: Chosen) -> list[ReplayRequest]:
+    """Arms are run again whatever they come to: so they bear on the decomposition as well."""
+    with Store(path) as store:
+        arms = [run_again(store, trial, chosen.design) for trial in chosen.again]
+    of_trials = [request for each in chosen.trials for request in first_round(each, chosen.design)]
+    return [*of_trials, *(request for request in arms if request is not None)]
 
 
 def begun_requests(path: Path, chosen: Chosen) -> list[ReplayRequest]:
@@ -423,7 +431,9 @@ def attribute(
         seen = observe(opened, run=run, scorer=design.scorer or None)
         chosen = choose(opened, design, seen, models=models, conditions=conditions)
         chooseable = candidates(opened, design, seen, models=models, conditions=conditions)
-        arms = tuple(unparsed_arms(chooseable, seen, opened.conditions_of(seen)))
+        conditions_of = opened.conditions_of(seen)
+        arms = tuple(unparsed_arms(chooseable, seen, conditions_of))
+        again = arms_without_calls(chosen, seen, conditions_of, opened.runs()[-1].baseline)
         scorers = scorers_of(opened, design, run)
         refuse_other_scorers(opened, [each.case.trial for each in chosen], scorers, rounds.plan)
 
@@ -439,7 +449,7 @@ def attribute(
         )
 
     unread = mean([float(each.verdict == "unparsed") for each in seen if counts(each)] or [0.0])
-    whole = Chosen(design, chosen, arms, scorers)
+    whole = Chosen(design, chosen, arms, scorers, again)
     _run(rounds, whole, known, unread)
     replays, missing = rounds.counts(_in_rounds(rounds.store, whole))
     return Attributed(
@@ -462,7 +472,7 @@ def _in_rounds(path: Path, chosen: Chosen) -> set[str]:
 
 
 def _run(rounds: Rounds, chosen: Chosen, known: Callable[[], Gathered[Explained]], unread: float) -> None:
-    requests = first_requests(chosen)
+    requests = first_requests(rounds.store, chosen)
     estimate = rounds.estimate(requests)
     missing = {requests[place].trial for place, each in estimate.by_place.items() if each.missing}
     undecided = {each.trial for each in undecided_requests(rounds.store, chosen, known())}

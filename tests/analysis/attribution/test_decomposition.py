@@ -190,6 +190,15 @@ def of(each: DecompositionInputs, *, calling: bool = True) -> dict[Term, float]:
     return {term: pytest.approx(value) for term, value in terms(each, each.replay, calling=calling).items()}
 
 
+def test_runs_of_arms_that_replays_made_are_in_their_levels_and_the_effect_is_as_it_was() -> None:
+    own = Arms(none=(1.0,), scaffold=(1.0,), offered=(0.0,))
+    more = Arms(none=(1.0,), scaffold=(1.0, 0.0), offered=(0.0, 1.0), none_again=(0.0,))
+    before, after = (terms(inputs(arms), None, calling=False) for arms in (own, more))
+    assert (before["prompt"], before["availability"]) == (0, -1)
+    assert (after["prompt"], after["availability"]) == (-0.5, 0)
+    assert sum(before.values()) == pytest.approx(sum(after.values()))
+
+
 def named(each: DecompositionInputs) -> dict[str, float]:
     return {
         name: pytest.approx(value)

@@ -68,7 +68,8 @@ def test_a_misled_trial_is_replayed_by_the_whole_program_and_every_replay_is_kno
         "pivotal": 2 * 2,
         "shapley": 4 * 2,
     }
-    assert done.replays == len(replays_of(store)) == 34
+    of_arm = 2
+    assert done.replays == len(replays_of(store)) == 34 + of_arm
     found = belief_of(case_in(store), outcomes_in(store))
     assert found is not None
     assert [belief.right.mean for belief in found.beliefs] == [1, 1, 1, 1, 0]
@@ -237,7 +238,8 @@ def test_answers_that_cannot_be_read_are_asked_for_once_more_in_all_runs_that_ar
     with Store(store) as opened:
         found = opened.counterfactuals()
         no_tools = next(seen.trial for seen in opened.summaries() if seen.condition == "none")
-    assert [(each.value, each.verdict) for each in found[no_tools]] == [(1, "correct")]
+    re_asked = [each for each in found[no_tools] if each.resumption.purposes == (ReplayPurpose(kind="answer_re_ask"),)]
+    assert [(each.value, each.verdict) for each in re_asked] == [(1, "correct")]
     unparsed = [each for each in outcomes_in(store)[ReplayPurpose(kind="rollout")] if each.verdict == "unparsed"]
     assert len(unparsed) == 2
     assert [len(found[each.trial]) for each in unparsed] == [1, 1]
@@ -255,8 +257,9 @@ def test_what_cannot_be_replayed_is_left_out_and_told(chat_server: ChatServer, t
     assert "run more questions with this tool" in refused.message
     assert "[placebo]" in refused.message
     assert purposes_in(store)["rollout"] == 2
-    # Answers before three steps, and two runs with its own results: it ran no code, and its answer can be read.
-    assert (done.replays, done.missing) == (3 * 3 + 2, 0)
+    # Answers before three steps, two runs with its own results, and two of the arm without tools: it ran no code, and
+    # its answer can be read.
+    assert (done.replays, done.missing) == (3 * 3 + 2 + 2, 0)
 
 
 def test_without_its_plan_nothing_is_left_out_but_all_refused(chat_server: ChatServer, tmp_path: Path) -> None:

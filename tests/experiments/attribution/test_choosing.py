@@ -140,16 +140,18 @@ def test_what_it_will_cost_is_told_first(scored: Path) -> None:
     with Heard() as heard:
         done = attribute(scored, design, progress=heard)
     # The trial with a result: an early answer and its last reply, 2 of each, and 2 rollouts; its code supports no
-    # answer. Of those without results each a step of 2 and a rollout, and 2 re-asks of the one without an answer.
-    assert heard.told[0].startswith("3 trials to be replayed: 14 replays for about $")
-    # Then at most 8 runs of each level (extended or again, its own results, placebos, its last reply) and 8 answers
+    # answer. Of those without results each a step of 2 and a rollout, and 2 re-asks of the one without an answer. Of
+    # each question the trial without tools and the one with an offer alone.
+    first = 14 + 3 * 2
+    assert heard.told[0].startswith(f"3 trials to be replayed: {first} replays for about $")
+    # Then at most 3 runs of each level (extended or again, its own results, placebos), 8 last replies and 8 answers
     # before each of 4 steps; of those without results 8 runs of 2 levels, and 8 answers twice. One in twelve answers
-    # cannot be read: 3 of 32 + 4 runs, and 2 of 16 + 1 twice. And the sham's answer for sure.
-    most = (4 * 8 + 4 * 8) + 2 * (2 * 8 + 2 * 8) + (3 + 2 + 2) + 1
+    # cannot be read: 2 of 17 + 4 runs, and 2 of 16 + 1 twice. And the sham's answer for sure.
+    most = (3 * 3 + 8 + 4 * 8) + 2 * (2 * 8 + 2 * 8) + (2 + 2 + 2) + 1
     assert f" more by what these show, at most {most} replays for about $" in heard.told[0]
     assert f", and then about {1 + math.ceil(LIKELY_SHARE * (most - 1))} replays for about $" in heard.told[0]
     assert done.replays == len(replays_of(scored))
-    assert 14 + 1 <= done.replays <= 14 + most
+    assert first + 1 <= done.replays <= first + most
 
 
 @pytest.mark.deep

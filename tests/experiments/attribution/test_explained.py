@@ -59,7 +59,8 @@ def test_a_misled_trial_is_told_with_all_that_its_replays_say(chat_server: ChatS
     assert evidence.pivotal is not None
     assert (evidence.pivotal.event, evidence.pivotal.kept, evidence.pivotal.without) == (3, (0.0, 0.0), (1.0, 1.0))
     assert {event: each.value for event, each in evidence.shapley.items()} == {1: 0.0, 3: -1.0}
-    assert [no_tools.signals.answer for no_tools in evidence.no_tools] == [("4",)]
+    # The trial without tools, and it once more, twice.
+    assert [no_tools.signals.answer for no_tools in evidence.no_tools] == [("4",)] * 3
     inputs = evidence.inputs
     assert (inputs.score, inputs.re_asked, inputs.inclusion_probability, inputs.tools) == (0.0, 0.0, 1.0, SWAPPED)
     assert inputs.replay is not None

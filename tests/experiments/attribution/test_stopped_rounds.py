@@ -17,7 +17,7 @@ from tests.experiments.replay.scenes import endpoint_plan, run
 from tests.servers.chat_server import ChatServer, Hang, Step
 
 from toolablate.experiments.attribution.explained import explained
-from toolablate.experiments.attribution.planned_replays import first_round
+from toolablate.experiments.attribution.planned_replays import first_round, run_again
 from toolablate.experiments.attribution.replay_rounds import Rounds, attribute
 from toolablate.traces.records import Attribution, ReplayDesign
 from toolablate.traces.store import Store, verify
@@ -136,7 +136,10 @@ def test_a_later_round_that_is_too_dear_is_left_out_and_done_when_there_is_more(
     attribute(whole, DESIGN)
     of_cut = answering(chat_server)
     with Heard() as heard:
-        requests = [request for each in chosen_of(cut, DESIGN) for request in first_round(each, DESIGN)]
+        of_trials = [request for each in chosen_of(cut, DESIGN) for request in first_round(each, DESIGN)]
+        with Store(cut) as opened:
+            arms = [each.trial for each in opened.summaries() if each.condition == "none"]
+            requests = [*of_trials, *filter(None, (run_again(opened, each, DESIGN) for each in arms))]
         of_round_one = Rounds(cut, None, None, live=False, progress=heard).estimate(requests).usd
         assert of_round_one is not None
         part = attribute(cut, DESIGN, max_cost=of_round_one, progress=heard)

@@ -56,7 +56,10 @@ def test_a_replayed_trial_is_explained_with_its_beliefs(replayed: Replayed) -> N
     assert "SIMULATED" in text
     assert re.search(r"[Pp]robability \.", text)
     assert "a guess" not in text
-    assert f"toolablate replay {store} {wrong['trial'][:10]}" in " ".join(text.replace(" \\\n", " ").split())
+    # What a trial came to decides whether any replay would tell more of it.
+    command, nothing = f"toolablate replay {store} {wrong['trial'][:10]}", "No further replay can tell"
+    told = " ".join(text.replace(" \\\n", " ").split())
+    assert command in told or nothing in told
 
 
 def test_all_evidence_is_there_as_json(replayed: Replayed) -> None:
