@@ -45,8 +45,9 @@ provider = "simulated"
 playbook = "builtin"
 name = "credulous"
 seed = 2
-ability = 0.85
+ability = 0.97
 confidence = 3.0
 literalness = 0.7
 trust = 4.0
 """
+"""Able enough without tools that its wrong trials are by what tools gave, however many runs tell so."""
