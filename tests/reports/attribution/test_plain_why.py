@@ -84,7 +84,7 @@ def attributed(of: Evidence, events: tuple[Event, ...]) -> Explanation:
     return explanation(Explained(of, by_replay or by_trace, hypotheses), conversation=events)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(evidences(), st.sampled_from(["", "imported", "scripted"]))
 def test_no_sentence_contradicts_the_counts_and_probabilities_of_its_trial(
     of: tuple[Evidence, tuple[Event, ...]], provider: str
@@ -92,7 +92,7 @@ def test_no_sentence_contradicts_the_counts_and_probabilities_of_its_trial(
     assert contradictions(replace(attributed(*of), provider=provider)) == []
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(evidences(), st.data())
 def test_whatever_a_record_of_an_attribution_says_the_page_says_what_its_numbers_do(
     drawn: tuple[Evidence, tuple[Event, ...]], data: st.DataObject
