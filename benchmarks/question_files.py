@@ -5,8 +5,9 @@ import stat
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from toolablate.benchmarks.rows.row_errors import LineError, shown
 from toolablate.traces.errors import InputError
@@ -242,7 +243,7 @@ def require_content(file: QuestionFile, folder: Path) -> None:
 
 
 @contextmanager
-def _opened(file: QuestionFile, folder: Path) -> Iterator[BinaryIO]:
+def _opened(file: QuestionFile, folder: Path) -> Iterator[BufferedReader]:
     try:
         with find(file.path, folder).open("rb") as opened:
             yield opened

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -349,10 +349,11 @@ runpy.run_module("toolablate", run_name="__main__")
 """
 
 
-def test_where_the_head_is_lost_the_run_ends_in_words_and_another_cluster_goes_on(
+def test_where_the_head_comes_back_at_another_address_the_run_ends_in_words_and_goes_on_there(
     chat_server: ChatServer, tmp_path: Path
 ) -> None:
-    """Without it, nodes end themselves and their workers; Ray would end the driver as well, and say nothing."""
+    """Without it, nodes end themselves and their workers; Ray would end the driver as well, and say nothing. Nobody
+    tells a run of the other address."""
 
     def slowly(request: dict[str, Any]) -> Any:
         time.sleep(0.3)
@@ -361,27 +362,35 @@ def test_where_the_head_is_lost_the_run_ends_in_words_and_another_cluster_goes_o
     chat_server.answers(slowly)
     plan = endpoint_plan(tmp_path, chat_server.url, count=60)
     token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": RIGHT}
-    with without_block({**token, "RAY_gcs_rpc_server_reconnect_timeout_s": "2"}) as (address, folder):
+    store = tmp_path / "runs" / "plan.sqlite"
+    with (
+        without_block({**token, "RAY_gcs_rpc_server_reconnect_timeout_s": "2"}) as (address, folder),
+        ExitStack() as later,
+    ):
         own = {**os.environ, **token, **in_folder(folder), "COLUMNS": "500"}
         driver = [sys.executable, "-c", IMPATIENT, "10", "run", str(plan), "--cluster", address]
         with subprocess.Popen(driver, env=own, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as running:
             wait_for(lambda: len(chat_server.requests) > 4)
             for process in of_ray(folder, "gcs_server"):
                 os.kill(process, signal.SIGKILL)
+            other, _ = later.enter_context(without_block(token))
             told = running.communicate(timeout=300)[0]
+        assert running.returncode == 2, told
         assert of_ray(folder, "RayWorker") == []
-    assert running.returncode == 2, told
+        done = [each for each in outcomes(store).values() if each == ("answered", "correct")]
+        assert set(outcomes(store).values()) <= {("answered", "correct"), ("failed", None)}
+        assert 0 < len(done) < 60
+        asked = len(chat_server.requests)
+        again = command("run", plan, "--cluster", address, cwd=tmp_path, env=token)
+        ran = command("run", plan, "--cluster", other, cwd=tmp_path, env=token)
+    assert again.returncode == 2
+    assert f"there is no cluster to join at '{address}'" in " ".join(again.stderr.split())
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert len(chat_server.requests) - asked == 60 - len(done)
+    assert list(outcomes(store).values()) == [("answered", "correct")] * 60
+    assert command("verify", store, cwd=tmp_path, env={}).returncode == 0
     assert "No worker is left: the run ends if there is none within 10 s" in told
     assert re.search(rf"the head of the cluster \(\S+:{address.rpartition(':')[2]}\) does not answer", told)
     assert "there has been no worker for 10 s" in told
     assert "the same command goes on with what is missing" in told
-    store = tmp_path / "runs" / "plan.sqlite"
-    done = [each for each in outcomes(store).values() if each == ("answered", "correct")]
-    assert set(outcomes(store).values()) <= {("answered", "correct"), ("failed", None)}
-    assert 0 < len(done) < 60
-    asked = len(chat_server.requests)
-    with without_block(token) as (address, folder):
-        ran = command("run", plan, "--cluster", address, cwd=tmp_path, env={**token, **in_folder(folder)})
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert len(chat_server.requests) - asked == 60 - len(done)
-    assert list(outcomes(store).values()) == [("answered", "correct")] * 60
+    assert "where its head has another address by then, with --cluster ADDRESS" in told
