@@ -28,7 +28,7 @@ export RAY_SYMMETRIC_RUN_CLUSTER_WAIT_TIMEOUT=300 RAY_worker_register_timeout_se
 
 # The store is on the head's own disk while the job runs, and its backup beside the plan: every ten minutes and at the
 # end. A second job for the same plan goes on from there.
-head=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+read -r head < <(scontrol show hostnames "$SLURM_JOB_NODELIST")
 # srun takes no processors from sbatch since SLURM 22.05: each node would run all on one.
 srun --nodes="$SLURM_JOB_NUM_NODES" --ntasks="$SLURM_JOB_NUM_NODES" --cpus-per-task="$SLURM_CPUS_PER_TASK" \
     env --ignore-signal=INT ray symmetric-run --address "$head:6379" --min-nodes "$SLURM_JOB_NUM_NODES" --num-cpus "$SLURM_CPUS_PER_TASK" -- \

@@ -170,14 +170,14 @@ def test_a_job_of_slurm_gives_each_node_its_processors_and_time_to_join(tmp_path
     told = 'echo "$(basename "$0") $*; waits ${RAY_SYMMETRIC_RUN_CLUSTER_WAIT_TIMEOUT:-}" >>"$SAID"'
     for name, text in {
         "activate": "",
-        "scontrol": "#!/bin/sh\necho node-1\necho node-2\n",
+        "scontrol": "#!/bin/sh\nseq -f node-%g 1 100000\n",
         "srun": '#!/bin/bash\nwhile [[ $1 == --* ]]; do echo "srun $1" >>"$SAID"; shift; done\nexec "$@"\n',
         "ray": f'#!/bin/bash\n{told}\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec "$@"\n',
         "toolablate": f"#!/bin/bash\n{told}\n",
     }.items():
         (tmp_path / ".venv/bin" / name).write_text(text, encoding="utf-8")
         (tmp_path / ".venv/bin" / name).chmod(0o755)
-    slurm = {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "node-[1-2]", "SLURM_JOB_NUM_NODES": "2"}
+    slurm = {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "node-[1-100000]", "SLURM_JOB_NUM_NODES": "2"}
     env = {"PATH": f"{tmp_path}/.venv/bin:{os.environ['PATH']}", "HOME": str(tmp_path), "SAID": str(tmp_path / "said")}
     (tmp_path / "python").symlink_to(sys.executable)
     env["PATH"] = f"{tmp_path}:{env['PATH']}"
