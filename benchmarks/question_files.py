@@ -5,6 +5,7 @@ import stat
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -228,16 +229,33 @@ _NO_TEXT = "Convert it to text first (PDF, HTML and office formats too), or give
 
 def read_content(file: QuestionFile, folder: Path) -> bytes:
     """What a file holds. Raises InputError where that is not what it held when its question was read."""
+    with _opened(file, folder) as opened:
+        content = opened.read(file.size + 1)
+    _require_same(file, hashlib.sha256(content).hexdigest())
+    return content
+
+
+def require_content(file: QuestionFile, folder: Path) -> None:
+    """Raises InputError as `read_content` does; no more than a part of the file is in memory."""
+    with _opened(file, folder) as opened:
+        found = hashlib.file_digest(opened, "sha256").hexdigest()
+    _require_same(file, found)
+
+
+@contextmanager
+def _opened(file: QuestionFile, folder: Path) -> Iterator[BufferedReader]:
     try:
         with find(file.path, folder).open("rb") as opened:
-            content = opened.read(file.size + 1)
+            yield opened
     except OSError as error:
         raise InputError(
             f"the question's file {file.path} cannot be read: {error.strerror}", code="unreadable_file"
         ) from error
     except ValueError as error:
         raise InputError(f"the question's file {file.path} {error}", code="unreadable_file") from error
-    found = hashlib.sha256(content).hexdigest()
+
+
+def _require_same(file: QuestionFile, found: str) -> None:
     if found != file.sha256:
         raise InputError(
             f"the question's file {file.path} has changed since the plan was read"
@@ -245,7 +263,6 @@ def read_content(file: QuestionFile, folder: Path) -> bytes:
             hint="restore the file, or run the plan again: a changed file makes it another question",
             code="file_changed",
         )
-    return content
 
 
 def find(path: str, folder: Path) -> Path:

@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from toolablate.experiments.cluster.fleet import INSTALL_THERE
-from toolablate.experiments.cluster.opening import KEYS_OF_NODES, PlanOpener, absolute
+from toolablate.experiments.cluster.opening import KEYS_OF_NODES, PlanOpener, absolute, questions_read
 from toolablate.experiments.doctor import CheckResult, State, cgroup_findings, key_findings
 from toolablate.experiments.environment.environment import (
     fingerprint_of,
@@ -81,7 +81,8 @@ def examine_nodes(plan: Plan, address: str, *, tell: Tell) -> list[CheckedNode]:
     conditions = plan.resolved_conditions()
     fingerprint = fingerprint_of(plan, conditions)
     lent = asyncio.run(lent_to_be(plan, conditions))
-    opener = PlanOpener(plan, conditions, fingerprint, absolute(plan.file), lent)
+    read = questions_read(plan, conditions)
+    opener = PlanOpener(plan, conditions, fingerprint, absolute(plan.file), lent, read=read)
     check = NodeCheck(opener, plan.cluster, versions())
     with ExitStack() as stack:
         said = try_each_node(plan.cluster, check, NODE_SECONDS, stack, tell)

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -91,9 +92,14 @@ def main() -> int:
 
 
 def _fill(plan: Path, store: Path, sources: Sources) -> None:
+    """In a process of its own: the memory of this one counts as that of those which it starts."""
     _say("writing the store")
     began = time.perf_counter()
-    fill_by_copying(plan, store, sources, make=events)
+    fork = multiprocessing.get_context("fork")
+    filling = fork.Process(target=fill_by_copying, args=(plan, store, sources), kwargs={"make": events})
+    filling.start()
+    filling.join()
+    assert filling.exitcode == 0
     _say(f"{store.stat().st_size / 1e9:.1f} GB in {time.perf_counter() - began:.0f} s")
 
 

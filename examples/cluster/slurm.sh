@@ -23,10 +23,14 @@ export RAY_AUTH_MODE=token RAY_AUTH_TOKEN_PATH="$HOME/.toolablate-ray-$SLURM_JOB
 (umask 077 && python -c "import secrets; print(secrets.token_hex(32))" >"$RAY_AUTH_TOKEN_PATH")
 trap 'rm -f "$RAY_AUTH_TOKEN_PATH"' EXIT
 
+# Nodes that read Python from a shared disk start slowly: Ray gives all of them together 30 s to join, and a process 60 s.
+export RAY_SYMMETRIC_RUN_CLUSTER_WAIT_TIMEOUT=300 RAY_worker_register_timeout_seconds=300
+
 # The store is on the head's own disk while the job runs, and its backup beside the plan: every ten minutes and at the
 # end. A second job for the same plan goes on from there.
-head=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
-srun --nodes="$SLURM_JOB_NUM_NODES" --ntasks="$SLURM_JOB_NUM_NODES" \
+read -r head < <(scontrol show hostnames "$SLURM_JOB_NODELIST")
+# srun takes no processors from sbatch since SLURM 22.05: each node would run all on one.
+srun --nodes="$SLURM_JOB_NUM_NODES" --ntasks="$SLURM_JOB_NUM_NODES" --cpus-per-task="$SLURM_CPUS_PER_TASK" \
     env --ignore-signal=INT ray symmetric-run --address "$head:6379" --min-nodes "$SLURM_JOB_NUM_NODES" --num-cpus "$SLURM_CPUS_PER_TASK" -- \
     bash -euc 'kept=$(realpath "${0%.*}.sqlite"); store=/tmp/toolablate-$SLURM_JOB_ID.sqlite
                [ ! -e "$kept" ] || cp "$kept" "$store"

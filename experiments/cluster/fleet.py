@@ -211,7 +211,8 @@ class FleetExecutor:
     def _gone(self) -> ExecutorGoneError:
         return ExecutorGoneError(
             f"there has been no worker for {self._patience:.0f} s",
-            hint="the same command goes on with what is missing, once the cluster has nodes again",
+            hint="the same command goes on with what is missing, once the cluster has nodes again; where its head has"
+            " another address by then, with --cluster ADDRESS",
             code="no_workers",
         )
 

@@ -1,6 +1,7 @@
 """Where a plan's trials run: here, or on a cluster whose workers stand on the same world."""
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -8,18 +9,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolablate.agents import Line
+from toolablate.benchmarks.question_files import require_content
 from toolablate.experiments.cluster.for_others import backed_up, require_backup_of, told_to_others
 from toolablate.experiments.cluster.lent import Lent
-from toolablate.experiments.environment.environment import fingerprint_of, recorded_versions
+from toolablate.experiments.environment.environment import fingerprint_of, needed, recorded_versions
+from toolablate.experiments.environment.placebo_sources import draws_from_questions
 from toolablate.experiments.environment.web import Tell
 from toolablate.experiments.plans.conditions import starts_kernel
-from toolablate.experiments.plans.plan import Plan, PlannedTrial, find_modules_beside, with_source
+from toolablate.experiments.plans.plan import (
+    Plan,
+    PlannedTrial,
+    all_questions,
+    find_modules_beside,
+    with_source,
+)
 from toolablate.experiments.plans.sections import ClusterSection
 from toolablate.experiments.plans.written import take_env
 from toolablate.experiments.running.execution import Executor, Opens, RunExecutor, open_executor
 from toolablate.reports.numbers import counted
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import Condition, Model
+from toolablate.traces.records import Condition, Model, Question, QuestionFile, digest_json
 from toolablate.traces.store import DriverLock
 
 if TYPE_CHECKING:
@@ -39,9 +48,40 @@ KEYS_OF_NODES = (
 
 
 @dataclass(frozen=True, slots=True)
+class QuestionsRead:
+    """What trials read of questions' files where they run: `files` are those that kernels have, and `drawn_from` is a
+    digest of all questions, where placebos or wrong answers are drawn from them, else ""."""
+
+    files: tuple[QuestionFile, ...] = ()
+    drawn_from: str = ""
+
+
+def questions_read(plan: Plan, conditions: Sequence[Condition]) -> QuestionsRead:
+    """Reads the plan's questions where trials do. Raises InputError as `all_questions` does."""
+    draws, kernels = draws_from_questions(conditions), "sandbox" in needed(conditions)
+    # Questions of the Hub have files only where the plan names their folder.
+    with_files = kernels and (plan.questions.folder != "" or not plan.questions.file.startswith("hf:"))
+    if not draws and not with_files:
+        return QuestionsRead()
+    questions = all_questions(plan)
+    files = files_of(questions[: plan.questions.limit]) if with_files else ()
+    return QuestionsRead(files, _digest_of(questions) if draws else "")
+
+
+def files_of(questions: Iterable[Question]) -> tuple[QuestionFile, ...]:
+    """Each once."""
+    return tuple({file.path: file for question in questions for file in question.files}.values())
+
+
+def _digest_of(questions: Sequence[Question]) -> str:
+    return digest_json([question.identity() for question in questions])
+
+
+@dataclass(frozen=True, slots=True)
 class PlanOpener:
     """An `Opener` of a plan's executor. `file` is the plan's, whose folder is the same on each node; `lent` is what the
-    driver has for all workers, `versions` are those of the driver."""
+    driver has for all workers, `versions` are those of the driver, and `read` is what these trials read of questions'
+    files."""
 
     plan: Plan
     conditions: tuple[Condition, ...]
@@ -49,11 +89,13 @@ class PlanOpener:
     file: Path | None
     lent: Lent = field(default_factory=Lent)
     versions: Mapping[str, str] = field(default_factory=recorded_versions)
+    read: QuestionsRead = QuestionsRead()
 
     async def open(self, stack: AsyncExitStack, lines: Mapping[str, Line]) -> Executor:
         """Raises InputError where the world is another here, and what `open_executor` raises."""
         refuse_other_environment(self.plan, self.conditions, self.fingerprint, self.file)
         refuse_other_versions(self.versions)
+        await refuse_other_questions(self.plan, self.read)
         plan, web = self.lent.unrecorded(self.plan), await self.lent.web(self.plan)
         try:
             executor = await open_executor(plan, self.conditions, self.fingerprint, stack, lines=lines, lent=web)
@@ -73,13 +115,24 @@ def refuse_other_environment(
         models = plan.models if file is None else _models_there(plan, file)
         there = fingerprint_of(plan, conditions)
     except InputError as error:
-        # The driver has it, so what would mend the plan is no help here.
-        raise _other(f"it has not what the driver has: {error.message}", _SAME_FILES) from None
+        raise _lacking(error) from None
     for model, found in zip(plan.models, models, strict=True):
         if found != model:
             raise _other(f"the file or code of the model {model.name!r} is another", _SAME_FILES)
     if told := _difference(there, fingerprint):
         raise _other(f"its environment is another: {told}", _SAME_FILES)
+
+
+async def refuse_other_questions(plan: Plan, read: QuestionsRead) -> None:
+    """On a worker. Raises InputError where what trials read of questions' files is not there, or another."""
+    try:
+        for file in read.files:
+            await asyncio.to_thread(require_content, file, plan.questions.files_folder)
+        digest = _digest_of(await asyncio.to_thread(all_questions, plan)) if read.drawn_from else ""
+    except InputError as error:
+        raise _lacking(error) from None
+    if digest != read.drawn_from:
+        raise _other(f"the questions of {plan.questions.file} are others there", _SAME_FILES)
 
 
 def refuse_other_versions(driver: Mapping[str, str]) -> None:
@@ -103,7 +156,15 @@ def _difference(there: Mapping[str, str], driver: Mapping[str, str]) -> str:
 
 
 INSTALL_ALIKE = "install the same Python and packages on each node as at the driver"
-_SAME_FILES = "give each node the same files, archives and versions of your own tools"
+_SAME_FILES = (
+    "copy the plan's folder, and what else the plan names, to the same path on each node, or keep them on a file system"
+    " that all nodes share"
+)
+
+
+def _lacking(error: InputError) -> InputError:
+    """The driver has it, so what would mend the plan is no help here."""
+    return _other(f"it has not what the driver has: {error.message}", _SAME_FILES)
 
 
 def _other(told: str, hint: str) -> InputError:
@@ -140,8 +201,9 @@ async def _open_fleet(
     from toolablate.experiments.cluster.services import open_services
 
     own_store(section, store, stack)
+    read = await asyncio.to_thread(questions_read, plan, conditions)
     services = await open_services(plan, conditions, stack, tell=tell, warn=warn)
-    opener = PlanOpener(plan, tuple(conditions), dict(fingerprint), absolute(plan.file), services.lent())
+    opener = PlanOpener(plan, tuple(conditions), dict(fingerprint), absolute(plan.file), services.lent(), read=read)
     return await open_fleet(section, store, opener, lines, stack, tell=tell, warn=warn, services=lambda _: services)
 
 

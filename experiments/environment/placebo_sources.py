@@ -44,14 +44,19 @@ def placebo_fingerprint(plan: Plan, conditions: Sequence[Condition]) -> dict[str
     return {"placebo": f"{source} + bank/{bank_digest()[:12]}" if runs_code else source}
 
 
+def draws_from_questions(conditions: Sequence[Condition]) -> bool:
+    """Whether trials under any of these show something of other questions of the plan's file."""
+    return any(_has(condition, name) for condition in conditions for name in ("placebo", "adversarial"))
+
+
 async def open_placebo_sources(
     plan: Plan, conditions: Sequence[Condition], resources: Resources
 ) -> "PlaceboSources | None":
     """For the placebos of these conditions, and for the wrong answers of adversaries; None where there are neither.
     Raises InputError for questions or a store that cannot be read, and for a question without a wrong answer."""
-    with_placebo = any(_has(condition, "placebo") for condition in conditions)
-    if not with_placebo and not any(_has(condition, "adversarial") for condition in conditions):
+    if not draws_from_questions(conditions):
         return None
+    with_placebo = any(_has(condition, "placebo") for condition in conditions)
     from toolablate.tools.interventions.substitutes import refuse_without_wrong_answer
     from toolablate.tools.placebo_sources import PlaceboSources
 

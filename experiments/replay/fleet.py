@@ -1,15 +1,16 @@
 """The driver's side of replays on a cluster: one fleet for all batches of a command, whatever plans they are of."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolablate.agents import AgentResult, Line
+from toolablate.benchmarks.question_files import require_content
 from toolablate.experiments.cluster.messages import Shared
-from toolablate.experiments.cluster.opening import absolute, open_fleet
-from toolablate.experiments.environment.environment import recorded_environment
+from toolablate.experiments.cluster.opening import absolute, files_of, open_fleet
+from toolablate.experiments.environment.environment import needed, recorded_environment
 from toolablate.experiments.environment.replies import asked_lines
 from toolablate.experiments.plans.plan import Plan, PlannedTrial
 from toolablate.experiments.plans.sections import ClusterSection
@@ -28,7 +29,8 @@ from toolablate.experiments.replay.running import ReplayEnvironment
 from toolablate.experiments.running.execution import RecordEvent
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.tools import intervention_sources
-from toolablate.traces.records import Condition, Environment, Model, canonical_json
+from toolablate.traces.errors import InputError
+from toolablate.traces.records import Condition, Environment, Model, QuestionFile, canonical_json
 
 if TYPE_CHECKING:
     from toolablate.experiments.cluster.fleet import FleetExecutor
@@ -59,6 +61,8 @@ class ReplayFleet:
         # By place what the driver has open of the plan.
         self._environments: dict[int, ReplayEnvironment] = {}
         self._turns: dict[int, Turns | None] = {}
+        # By place of the batch for which workers are started: later ones bring few others, and start none anew.
+        self._files: dict[int, tuple[QuestionFile, ...]] = {}
         self._needed: set[str] = set()
         self._fleet = KeptOpen(self._open)
 
@@ -76,6 +80,8 @@ class ReplayFleet:
         for group, conditions, environment in groups:
             place = self._place(group)
             self._environments[place] = environment
+            if "sandbox" in needed(conditions):
+                self._files[place] = files_of(each.parent.question for each in group.forked)
             needs |= {f"{place} model {each.name}": _Need(place, group.plan, each) for each in group.plan.models}
             needs |= {f"{place} {_opened_for(each)}": _Need(place, group.plan, each) for each in conditions}
         if not needs:
@@ -104,7 +110,9 @@ class ReplayFleet:
             self._lines |= {line_of(place, name): line for name, line in asked_lines(plan).items()}
             self._turns[place] = await open_turns(plan, stack)
             lent, fingerprint = self._services(place).lent(), replays_fingerprint(plan, conditions)
-            plans[place] = PlanOfReplays(plan, conditions, fingerprint, absolute(plan.file), lent)
+            plans[place] = PlanOfReplays(
+                plan, conditions, fingerprint, absolute(plan.file), lent, self._files_here(place, plan)
+            )
         return await open_fleet(
             self._section,
             self._store,
@@ -116,6 +124,15 @@ class ReplayFleet:
             codes=lambda planned: isinstance(planned, SentReplay) and planned.codes,
             services=self._services_of,
         )
+
+    def _files_here(self, place: int, plan: Plan) -> tuple[QuestionFile, ...]:
+        """What has gone since its trials ran costs those replays that read it, on one machine too."""
+        here = []
+        for file in self._files.get(place, ()):
+            with suppress(InputError):
+                require_content(file, plan.questions.files_folder)
+                here.append(file)
+        return tuple(here)
 
     def _services_of(self, planned: PlannedTrial) -> "Services":
         assert isinstance(planned, SentReplay)

@@ -11,7 +11,12 @@ from pydantic import Field
 from toolablate.agents import AgentResult, Line, ModelSource, RetryPolicy
 from toolablate.experiments.cluster.lent import Lent
 from toolablate.experiments.cluster.messages import Shared
-from toolablate.experiments.cluster.opening import refuse_other_environment, refuse_other_versions
+from toolablate.experiments.cluster.opening import (
+    QuestionsRead,
+    refuse_other_environment,
+    refuse_other_questions,
+    refuse_other_versions,
+)
 from toolablate.experiments.environment.environment import fingerprint_of, recorded_environment, recorded_versions
 from toolablate.experiments.environment.replies import open_sources
 from toolablate.experiments.environment.web import silent
@@ -21,7 +26,7 @@ from toolablate.experiments.replay.running import ReplayEnvironment, ReplayExecu
 from toolablate.experiments.running.execution import RecordEvent, retry_policy
 from toolablate.tools.placebo_sources import PlaceboSource, PlaceboSources
 from toolablate.traces.errors import InternalError
-from toolablate.traces.records import Condition, Environment, Question, canonical_json, digest_text
+from toolablate.traces.records import Condition, Environment, Question, QuestionFile, canonical_json, digest_text
 
 # What is sent.
 
@@ -100,13 +105,14 @@ class WorkersEnvironment(Environment):
 @dataclass(frozen=True, slots=True)
 class PlanOfReplays:
     """`plan` has those of its models alone that are asked; `file` is where it lies, the same on each node; `lent` is
-    what the driver has for all workers."""
+    what the driver has for all workers; `files` are those of questions that kernels have, as far as they are known."""
 
     plan: Plan
     conditions: tuple[Condition, ...]
     fingerprint: Mapping[str, str]
     file: Path | None
     lent: Lent
+    files: tuple[QuestionFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +131,7 @@ class ReplayOpener:
         environments: dict[int, Environment] = {}
         for place, each in self.plans.items():
             refuse_other_environment(each.plan, _without_placebos(each.conditions), each.fingerprint, each.file)
+            await refuse_other_questions(each.plan, QuestionsRead(each.files))
             own = {name: lines[line_of(place, name)] for name in _names(place, lines)}
             web = await each.lent.web(each.plan)
             there = await open_replay_environment(each.plan, each.conditions, stack, live=self.live, lent=web)

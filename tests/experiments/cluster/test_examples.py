@@ -2,7 +2,9 @@
 
 import os
 import re
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -72,6 +74,52 @@ def test_a_job_of_kubernetes_demands_a_token_of_all_its_pods() -> None:
     assert job["spec"]["rayClusterSpec"]["authOptions"] == {"mode": "token"}
 
 
+# What container runtimes leave a root of a pod, and what they hide of /proc.
+CAPABILITIES = [
+    "chown",
+    "dac_override",
+    "fsetid",
+    "fowner",
+    "mknod",
+    "net_raw",
+    "setgid",
+    "setuid",
+    "setfcap",
+    "setpcap",
+    "net_bind_service",
+    "sys_chroot",
+    "kill",
+    "audit_write",
+]
+MASKED = "mount --bind /dev/null /proc/keys && mount --bind /proc/sys /proc/sys && mount -o bind,remount,ro /proc/sys"
+STARTS = """
+import asyncio
+from toolablate.sandbox import open_sandbox
+
+async def main():
+    sandbox = open_sandbox("bubblewrap")
+    print((await sandbox.check()).detail)
+    await sandbox.close()
+
+asyncio.run(main())
+"""
+
+
+def test_bubblewrap_works_with_what_a_job_of_kubernetes_gives_its_pods() -> None:
+    within = ["unshare", "--mount", "--propagation", "private", "sh", "-c", f'{MASKED} && exec "$@"', "sh"]
+    if not shutil.which("setpriv") or subprocess.run([*within, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no pod can be made out of this machine: that needs root, setpriv and unshare")
+    job = yaml.safe_load((EXAMPLES / "rayjob.yaml").read_text(encoding="utf-8"))
+    head = job["spec"]["rayClusterSpec"]["headGroupSpec"]["template"]["spec"]
+    given = head["containers"][0]["securityContext"]
+    # Kubernetes takes an unmasked /proc from 1.30 on only where a pod has users of its own.
+    assert "procMount" not in given
+    left = ",".join(["-all", *(f"+{name.lower()}" for name in [*CAPABILITIES, *given["capabilities"]["add"]])])
+    pod = [*within, "setpriv", "--inh-caps=-all", f"--bounding-set={left}", sys.executable, "-c", STARTS]
+    started = subprocess.run(pod, capture_output=True, text=True, check=True)
+    assert "one bubblewrap per kernel" in started.stdout
+
+
 def test_a_job_of_kubernetes_names_the_volume_and_image_that_files_beside_it_make() -> None:
     job, volume = (yaml.safe_load((EXAMPLES / name).read_text("utf-8")) for name in ("rayjob.yaml", "volume.yaml"))
     cluster = job["spec"]["rayClusterSpec"]
@@ -114,3 +162,47 @@ def test_a_job_of_slurm_has_lines_for_partition_and_keys() -> None:
     text = (EXAMPLES / "slurm.sh").read_text(encoding="utf-8")
     assert "\n##SBATCH --partition=NAME\n" in text
     assert "\n# export OPENAI_API_KEY=...\n" in text
+
+
+def test_a_job_of_slurm_gives_each_node_its_processors_and_time_to_join(tmp_path: Path) -> None:
+    """With stand-ins for SLURM and Ray."""
+    (tmp_path / ".venv/bin").mkdir(parents=True)
+    told = 'echo "$(basename "$0") $*; waits ${RAY_SYMMETRIC_RUN_CLUSTER_WAIT_TIMEOUT:-}" >>"$SAID"'
+    for name, text in {
+        "activate": "",
+        "scontrol": "#!/bin/sh\nseq -f node-%g 1 100000\n",
+        "srun": '#!/bin/bash\nwhile [[ $1 == --* ]]; do echo "srun $1" >>"$SAID"; shift; done\nexec "$@"\n',
+        "ray": f'#!/bin/bash\n{told}\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec "$@"\n',
+        "toolablate": f"#!/bin/bash\n{told}\n",
+    }.items():
+        (tmp_path / ".venv/bin" / name).write_text(text, encoding="utf-8")
+        (tmp_path / ".venv/bin" / name).chmod(0o755)
+    slurm = {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "node-[1-100000]", "SLURM_JOB_NUM_NODES": "2"}
+    env = {"PATH": f"{tmp_path}/.venv/bin:{os.environ['PATH']}", "HOME": str(tmp_path), "SAID": str(tmp_path / "said")}
+    (tmp_path / "python").symlink_to(sys.executable)
+    env["PATH"] = f"{tmp_path}:{env['PATH']}"
+    command = [EXAMPLES / "slurm.sh", "a plan.toml"]
+    subprocess.run(["bash", *command], cwd=tmp_path, env={**env, **slurm, "SLURM_CPUS_PER_TASK": "16"}, check=True)
+    said = (tmp_path / "said").read_text(encoding="utf-8").splitlines()
+    assert said[:3] == ["srun --nodes=2", "srun --ntasks=2", "srun --cpus-per-task=16"]
+    assert said[3].startswith("ray symmetric-run --address node-1:6379 --min-nodes 2 --num-cpus 16 -- bash -euc ")
+    run = f"toolablate run a plan.toml --store /tmp/toolablate-7.sqlite --set cluster.backup={tmp_path}/a plan.sqlite"
+    assert said[-1] == f"{run} --cluster auto; waits 300"
+    assert not list(tmp_path.glob(".toolablate-ray-*"))
+
+
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [
+        (
+            "start",
+            ["--head", "--node-ip-address", "--port", "--include-dashboard", "--disable-usage-stats", "--num-cpus"],
+        ),
+        ("symmetric-run", ["--address", "--min-nodes"]),
+    ],
+)
+def test_the_ray_that_is_installed_has_what_the_scripts_ask_of_it(command: str, options: list[str]) -> None:
+    pytest.importorskip("ray")
+    ray = Path(sys.executable).parent / "ray"
+    told = subprocess.run([ray, command, "--help"], capture_output=True, text=True, check=True).stdout
+    assert [option for option in options if option not in told] == []

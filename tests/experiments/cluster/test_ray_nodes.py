@@ -11,14 +11,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.experiments.cluster.test_runs import with_a_file
 from tests.experiments.plan_files import endpoint_plan, outcomes, right, wait_for
-from tests.servers.chat_server import ChatServer
+from tests.servers.chat_server import ChatServer, reply
 from tests.tools.archive.samples import filled
 
 from toolablate.tools.archive import seal
@@ -78,6 +79,27 @@ def head(env: Mapping[str, str], before: Sequence[str] = ()) -> Iterator[str]:
         else:
             raise AssertionError("".join(told))
         yield f"127.0.0.1:{port}"
+    finally:
+        started.terminate()
+        started.communicate(timeout=60)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def joined(address: str, env: Mapping[str, str]) -> Iterator[None]:
+    """One node more, of a cluster at this address."""
+    folder = Path(tempfile.mkdtemp(prefix="tr", dir="/tmp"))
+    started = subprocess.Popen(
+        [*START, "--disable-usage-stats", "--block", f"--address={address}"],
+        env={**PASSED, "PATH": os.environ["PATH"], **env, **in_folder(folder)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert started.stdout is not None
+    try:
+        assert any("Ray runtime started" in line for line in started.stdout)
+        yield
     finally:
         started.terminate()
         started.communicate(timeout=60)
@@ -157,11 +179,71 @@ def test_a_node_with_another_archive_is_named_by_doctor_and_by_a_run(chat_server
     differs = f"its environment is another: web: replay {there} there, replay {here} at the driver"
     told = " ".join(ran.stderr.split())
     assert re.search(rf"no worker can be started; at {re.escape(socket.gethostname())}, process \d+: {differs}", told)
-    assert "give each node the same files, archives" in told
+    assert "copy the plan's folder, and what else the plan names, to the same path" in told
     shown = "".join(looked.stdout.split())
     assert "".join(differs.split()) in shown
     assert chat_server.requests == []
     assert not (tmp_path / "runs" / "plan.sqlite").exists()
+
+
+def with_own_tool(folder: Path, url: str) -> Path:
+    path = endpoint_plan(folder, url, count=2)
+    own = "def double(number: int) -> int:\n    'Doubles.'\n    return 2 * number\n"
+    (folder / "ours.py").write_text(f"from toolablate.tools import tool\n\n@tool\n{own}", encoding="utf-8")
+    conditions = "[{ name = 'own', tools = ['ours:double'] }]"
+    path.write_text(path.read_text(encoding="utf-8").replace("['none']", conditions), encoding="utf-8")
+    return path
+
+
+def test_a_node_without_the_plans_files_is_left_out_at_the_start_and_others_do_its_work(
+    chat_server: ChatServer, tmp_path: Path
+) -> None:
+    """Else each trial there would end by itself. Where no node has them nothing is asked."""
+    within = ["unshare", "--mount", "--propagation", "private"]
+    if not shutil.which("unshare") or subprocess.run([*within, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no namespace of mounts can be made here")
+    chat_server.answers(read_first)
+    plans = {}
+    for name, made in (("file", with_a_file), ("tool", with_own_tool)):
+        (tmp_path / "given" / name).mkdir(parents=True)
+        plans[name] = made(tmp_path / "given" / name, chat_server.url)
+    lacks = {
+        "file": "it has not what the driver has: the question's file table.csv cannot be read: No such file or directory",
+        "tool": "it has not what the driver has: ",
+    }
+    mine = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": RIGHT}
+    emptied = ["sh", "-c", f'mount -t tmpfs none {tmp_path}/given && exec "$@"', "sh"]
+    with head({**mine, "PATH": os.environ["PATH"]}, [*within, *emptied]) as address:
+        for name, plan in plans.items():
+            ran = command("run", plan, "--cluster", address, cwd=tmp_path, env=mine)
+            told = " ".join(ran.stderr.split())
+            assert ran.returncode == 2, told
+            assert re.search(rf"no worker can be started; at {re.escape(socket.gethostname())}, process \d+: ", told)
+            assert lacks[name] in told
+            assert "copy the plan's folder, and what else the plan names, to the same path" in told
+            assert not list(plan.parent.rglob("*.sqlite"))
+        looked = command("doctor", plans["file"], "--cluster", address, cwd=tmp_path, env=mine)
+        assert looked.returncode == 1
+        assert "".join(lacks["file"].split()) in "".join(looked.stdout.split())
+        assert chat_server.requests == []
+        with joined(address, mine):
+            for name, plan in plans.items():
+                ran = command("run", plan, "--cluster", address, cwd=tmp_path, env=mine)
+                told = " ".join(ran.stderr.split())
+                assert ran.returncode == 0, told
+                assert re.search(rf"the worker at \S+, process \d+ is left out: {re.escape(lacks[name])}", told), told
+                assert set(outcomes(next(plan.parent.rglob("*.sqlite"))).values()) == {("answered", "correct")}
+
+
+def read_first(request: dict[str, Any]) -> Any:
+    """With `python` the answer is in a file beside the code."""
+    tools = [each["function"]["name"] for each in request.get("tools", [])]
+    asked = next(each["content"] for each in request["messages"] if each["role"] == "user").split()[1]
+    if tools == ["python"] and request["messages"][-1]["role"] != "tool":
+        return reply(None, ("python", {"code": "print(open('table.csv').read())"}))
+    if tools == ["python"]:
+        assert "a,1" in request["messages"][-1]["content"]
+    return reply(f"Answer: {asked}")
 
 
 TO_RAY = "import ray._private.utils as u; u.compute_version_info = lambda: (u.ray.__version__, '3.12.4')"
@@ -267,10 +349,11 @@ runpy.run_module("toolablate", run_name="__main__")
 """
 
 
-def test_where_the_head_is_lost_the_run_ends_in_words_and_another_cluster_goes_on(
+def test_where_the_head_comes_back_at_another_address_the_run_ends_in_words_and_goes_on_there(
     chat_server: ChatServer, tmp_path: Path
 ) -> None:
-    """Without it, nodes end themselves and their workers; Ray would end the driver as well, and say nothing."""
+    """Without it, nodes end themselves and their workers; Ray would end the driver as well, and say nothing. Nobody
+    tells a run of the other address."""
 
     def slowly(request: dict[str, Any]) -> Any:
         time.sleep(0.3)
@@ -279,27 +362,35 @@ def test_where_the_head_is_lost_the_run_ends_in_words_and_another_cluster_goes_o
     chat_server.answers(slowly)
     plan = endpoint_plan(tmp_path, chat_server.url, count=60)
     token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": RIGHT}
-    with without_block({**token, "RAY_gcs_rpc_server_reconnect_timeout_s": "2"}) as (address, folder):
+    store = tmp_path / "runs" / "plan.sqlite"
+    with (
+        without_block({**token, "RAY_gcs_rpc_server_reconnect_timeout_s": "2"}) as (address, folder),
+        ExitStack() as later,
+    ):
         own = {**os.environ, **token, **in_folder(folder), "COLUMNS": "500"}
         driver = [sys.executable, "-c", IMPATIENT, "10", "run", str(plan), "--cluster", address]
         with subprocess.Popen(driver, env=own, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as running:
             wait_for(lambda: len(chat_server.requests) > 4)
             for process in of_ray(folder, "gcs_server"):
                 os.kill(process, signal.SIGKILL)
+            other, _ = later.enter_context(without_block(token))
             told = running.communicate(timeout=300)[0]
+        assert running.returncode == 2, told
         assert of_ray(folder, "RayWorker") == []
-    assert running.returncode == 2, told
+        done = [each for each in outcomes(store).values() if each == ("answered", "correct")]
+        assert set(outcomes(store).values()) <= {("answered", "correct"), ("failed", None)}
+        assert 0 < len(done) < 60
+        asked = len(chat_server.requests)
+        again = command("run", plan, "--cluster", address, cwd=tmp_path, env=token)
+        ran = command("run", plan, "--cluster", other, cwd=tmp_path, env=token)
+    assert again.returncode == 2
+    assert f"there is no cluster to join at '{address}'" in " ".join(again.stderr.split())
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert len(chat_server.requests) - asked == 60 - len(done)
+    assert list(outcomes(store).values()) == [("answered", "correct")] * 60
+    assert command("verify", store, cwd=tmp_path, env={}).returncode == 0
     assert "No worker is left: the run ends if there is none within 10 s" in told
     assert re.search(rf"the head of the cluster \(\S+:{address.rpartition(':')[2]}\) does not answer", told)
     assert "there has been no worker for 10 s" in told
     assert "the same command goes on with what is missing" in told
-    store = tmp_path / "runs" / "plan.sqlite"
-    done = [each for each in outcomes(store).values() if each == ("answered", "correct")]
-    assert set(outcomes(store).values()) <= {("answered", "correct"), ("failed", None)}
-    assert 0 < len(done) < 60
-    asked = len(chat_server.requests)
-    with without_block(token) as (address, folder):
-        ran = command("run", plan, "--cluster", address, cwd=tmp_path, env={**token, **in_folder(folder)})
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert len(chat_server.requests) - asked == 60 - len(done)
-    assert list(outcomes(store).values()) == [("answered", "correct")] * 60
+    assert "where its head has another address by then, with --cluster ADDRESS" in told

@@ -7,6 +7,7 @@ import shutil
 import sys
 import threading
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from rich.console import Console
 from tests.conftest import WritePlan
 from tests.experiments.cluster.test_proxies import CLUSTER, Site, web_tables
 from tests.experiments.cluster.test_proxies import site as site
-from tests.experiments.cluster.test_runs import Engine
+from tests.experiments.cluster.test_runs import Engine, with_a_file
 from tests.experiments.plan_files import answered, call
 from tests.experiments.replay.scenes import by_turn, double, endpoint_plan, own_tool, run, trial_of
 from tests.servers.chat_server import ChatServer, Slow, Step, reply
@@ -31,7 +32,7 @@ from toolablate.experiments.replay.requests import ReplayRequest
 from toolablate.experiments.running.launch import Presses
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.tools.placebo_sources import PlaceboSource
-from toolablate.traces.errors import StoreError
+from toolablate.traces.errors import InputError, StoreError
 from toolablate.traces.records import Again, AnswerNow, ToolCall
 from toolablate.traces.store import DriverLock, Store
 
@@ -109,6 +110,37 @@ def test_replays_on_workers_are_the_same_replays(
     assert len(engine.started) == 2
     assert replay_many(there, requests, plan=plan, cluster="local").launched.done_before == 5
     assert engines == [engine], "where nothing is missing no worker is started"
+
+
+@pytest.mark.deep
+def test_workers_have_the_questions_files_before_they_replay_cells(
+    chat_server: ChatServer, tmp_path: Path, engines: list[InThisProcess]
+) -> None:
+    """As the driver has them; what has gone there too costs the cells that read it, as on one machine."""
+
+    def reads(request: dict[str, Any]) -> Step:
+        if request["messages"][-1]["role"] == "tool":
+            return reply(f"Answer: {request['messages'][-1]['content']}")
+        return reply(None, ("python", {"code": "print(open('table.csv').read())"}))
+
+    chat_server.answers(reads)
+    plan = with_a_file(tmp_path, chat_server.url)
+    store = run(plan)
+    asked = [ReplayRequest(trial_of(store), 1, Again())]
+    assert replay_many(store, asked, plan=plan, cluster="local").launched.missing == 0
+    (opener,) = [engine.opener for engine in engines]
+    assert [file.path for file in opener.plans[0].files] == ["table.csv"]
+    (tmp_path / "table.csv").unlink()
+    with pytest.raises(InputError, match=r"it has not what the driver has: the question's file table\.csv cannot be"):
+        asyncio.run(opened(opener))
+    asked = [ReplayRequest(trial_of(store), 1, Again(), repeats=2)]
+    replay_many(store, asked, plan=plan, cluster="local")
+    assert engines[-1].opener.plans[0].files == ()
+
+
+async def opened(opener: Any) -> None:
+    async with AsyncExitStack() as stack:
+        await opener.open(stack, {})
 
 
 DOUBLE = """

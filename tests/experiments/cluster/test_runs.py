@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from tests.conftest import WritePlan
-from tests.experiments.plan_files import answered, call, endpoint_plan, right
+from tests.experiments.plan_files import KERNELS, answered, call, endpoint_plan, right
 from tests.servers.chat_server import ChatServer, Slow, Step, Until
 from tests.tools.archive.samples import filled
 
@@ -21,7 +21,7 @@ from toolablate.experiments.cluster import fleet as driver
 from toolablate.experiments.cluster.fleet import FleetExecutor
 from toolablate.experiments.cluster.in_process import InProcess
 from toolablate.experiments.cluster.lent import Lent
-from toolablate.experiments.cluster.opening import PlanOpener, opens_of
+from toolablate.experiments.cluster.opening import PlanOpener, opens_of, questions_read
 from toolablate.experiments.environment.environment import fingerprint_of
 from toolablate.experiments.plans.plan import Plan, load_plan
 from toolablate.experiments.replay.on_workers import PlanOfReplays, ReplayOpener
@@ -172,6 +172,17 @@ async def test_a_world_that_differs_is_named(write_plan: WritePlan) -> None:
             await PlanOpener(plan, conditions, fingerprint, plan.file).open(stack, {})
 
 
+def with_a_file(folder: Path, url: str) -> Path:
+    """A plan with `python`, whose questions bring one file."""
+    path = endpoint_plan(folder, url, count=2, extra=KERNELS)
+    path.write_text(path.read_text(encoding="utf-8").replace("['none']", "['python']"), encoding="utf-8")
+    (folder / "table.csv").write_text("a,1\n", encoding="utf-8")
+    questions = folder / "questions.jsonl"
+    lines = questions.read_text(encoding="utf-8").splitlines()
+    questions.write_text("\n".join(line[:-1] + ', "files": ["table.csv"]}' for line in lines), encoding="utf-8")
+    return path
+
+
 ARCHIVE = "[web]\nmode = 'replay'\narchive = 'kept'"
 CORPUS = "[search]\nprovider = 'corpus'\ncorpus = 'documents.jsonl'"
 
@@ -205,7 +216,55 @@ async def test_another_archive_or_corpus_is_named_and_so_is_one_that_is_not_ther
     async with AsyncExitStack() as stack:
         with pytest.raises(InputError, match=told) as refused:
             await opener.open(stack, {})
-    assert refused.value.hint == "give each node the same files, archives and versions of your own tools"
+    assert refused.value.hint.startswith(
+        "copy the plan's folder, and what else the plan names, to the same path on each"
+    )
+
+
+PLACEBO = "[{ name = 'c', tools = ['python'], interventions = ['placebo'] }]"
+
+
+@pytest.mark.parametrize(
+    ("conditions", "name", "there", "told"),
+    [
+        (
+            "['python']",
+            "table.csv",
+            "another",
+            "it has not what the driver has: the question's file table.csv has changed",
+        ),
+        (
+            "['python']",
+            "table.csv",
+            "nothing",
+            "it has not what the driver has: the question's file table.csv cannot be",
+        ),
+        (PLACEBO, "questions.jsonl", "another", r"the questions of .*questions.jsonl are others there"),
+        (PLACEBO, "questions.jsonl", "nothing", "it has not what the driver has: .*questions.jsonl"),
+        ("['none']", "questions.jsonl", "nothing", ""),
+    ],
+)
+async def test_what_trials_read_of_questions_files_is_looked_at_before_a_worker_is_ready(
+    tmp_path: Path, conditions: str, name: str, there: str, told: str
+) -> None:
+    """Else each of them would end by itself. What no trial reads, a node need not have."""
+    path = with_a_file(tmp_path, "http://e/v1")
+    path.write_text(path.read_text(encoding="utf-8").replace("['python']", conditions), encoding="utf-8")
+    plan, _ = load_plan(path)
+    found = plan.resolved_conditions()
+    fingerprint, read = fingerprint_of(plan, found), questions_read(plan, found)
+    opener = PlanOpener(plan, found, fingerprint, plan.file, read=read)
+    file = tmp_path / name
+    file.unlink() if there == "nothing" else file.write_text(file.read_text(encoding="utf-8").replace("1", "2"))
+    async with AsyncExitStack() as stack:
+        if not told:
+            assert (await opener.open(stack, {})).environment.versions
+            return
+        with pytest.raises(InputError, match=told) as refused:
+            await opener.open(stack, {})
+    assert refused.value.hint.startswith(
+        "copy the plan's folder, and what else the plan names, to the same path on each"
+    )
 
 
 async def test_another_python_is_named_with_what_to_install(
