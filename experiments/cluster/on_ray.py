@@ -222,16 +222,20 @@ def try_each_node(
 
 
 def _reason(error: Exception) -> str:
-    """Ray ends with what was raised, after a stack. Of a process that was killed, or lost with its node, it says much
-    that is not for people."""
+    """In plain words: Ray tells of much that is not for people, as of the stack of what a worker raised. That a process
+    has ended it says in its text alone; one that is cut off may live."""
     import ray.exceptions
 
     if isinstance(error, ray.exceptions.ActorUnavailableError):
         return "it cannot be reached any more"
+    if isinstance(error, ray.exceptions.RayTaskError) and isinstance(error.cause, WorkerLost):
+        return str(error.cause)
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     if lines and "Error" in lines[-1]:
         return one_line(lines[-1], 200)
-    return "its process ended" if isinstance(error, ray.exceptions.RayActorError) else one_line(str(error), 200)
+    if isinstance(error, ray.exceptions.RayActorError):
+        return "its process ended" if "process has died" in str(error) else "nothing is heard of it any more"
+    return one_line(str(error), 200)
 
 
 def _address(error: Exception) -> str:

@@ -1,0 +1,58 @@
+"""Why a worker was lost, in plain words, of the errors that Ray has for it."""
+
+from collections.abc import Callable
+
+import pytest
+
+from toolablate.experiments.cluster.messages import WorkerLost
+from toolablate.experiments.cluster.on_ray import _reason
+from toolablate.traces.errors import InputError
+
+pytest.importorskip("ray")
+
+from ray.core.generated.common_pb2 import ActorDiedErrorContext
+from ray.exceptions import ActorDiedError, ActorUnavailableError, RayTaskError
+
+FENCED = "it was not listened to, and has ended its trials"
+
+
+def raised_there(error: Exception) -> Exception:
+    """As a driver gets what a worker's method has raised."""
+    stack = f'Traceback (most recent call last):\n  File "worker.py", line 1, in take\n{type(error).__module__}.'
+    task = RayTaskError("take", f"{stack}{type(error).__name__}: {error}", error, "ray::take", 7, "10.0.0.7")
+    made: Exception = task.as_instanceof_cause()
+    return made
+
+
+def died(why: str) -> Exception:
+    context = ActorDiedErrorContext(class_name="RayWorker", actor_id=b"a" * 16, pid=7, error_message=why)
+    return ActorDiedError(context)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (lambda: raised_there(WorkerLost(FENCED)), FENCED),
+        (
+            lambda: raised_there(InputError("no such file", code="x")),
+            "toolablate.traces.errors.InputError: no such file",
+        ),
+        (
+            lambda: died(
+                "The actor is dead because its worker process has died. Worker exit type: SYSTEM_ERROR Worker exit"
+                " detail: Worker unexpectedly exits with a connection error code 2. End of file."
+            ),
+            "its process ended",
+        ),
+        (
+            lambda: died(
+                "The actor died because its node has died. Node Id: 12ab\n\tthe actor's node was terminated"
+                " unexpectedly: health check failed due to missing too many heartbeats"
+            ),
+            "nothing is heard of it any more",
+        ),
+        (lambda: ActorUnavailableError("RpcError: UNAVAILABLE", b"a" * 16), "it cannot be reached any more"),
+    ],
+)
+def test_why_a_worker_was_lost_is_said_in_plain_words(error: Callable[[], Exception], said: str) -> None:
+    assert _reason(error()) == said
