@@ -1,11 +1,13 @@
-"""Why a worker was lost, in plain words, of the errors that Ray has for it."""
+"""The process of a worker on Ray, and why it was lost, in plain words."""
 
+import os
+import pickle
 from collections.abc import Callable
 
 import pytest
 
 from toolablate.experiments.cluster.messages import WorkerLost
-from toolablate.experiments.cluster.on_ray import _reason
+from toolablate.experiments.cluster.on_ray import _reason, _unpacked
 from toolablate.traces.errors import InputError
 
 pytest.importorskip("ray")
@@ -56,3 +58,11 @@ def died(why: str) -> Exception:
 )
 def test_why_a_worker_was_lost_is_said_in_plain_words(error: Callable[[], Exception], said: str) -> None:
     assert _reason(error()) == said
+
+
+@pytest.mark.parametrize("drivers", [None, "4"])
+def test_users_tools_find_the_threads_that_the_driver_has(monkeypatch: pytest.MonkeyPatch, drivers: str | None) -> None:
+    # As Ray sets it for its workers.
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert _unpacked(pickle.dumps("opener"), drivers) == "opener"
+    assert os.environ.get("OMP_NUM_THREADS") == drivers
