@@ -2,6 +2,9 @@
 
 import os
 import pickle
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -64,5 +67,21 @@ def test_why_a_worker_was_lost_is_said_in_plain_words(error: Callable[[], Except
 def test_users_tools_find_the_threads_that_the_driver_has(monkeypatch: pytest.MonkeyPatch, drivers: str | None) -> None:
     # As Ray sets it for its workers.
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
     assert _unpacked(pickle.dumps("opener"), drivers) == "opener"
     assert os.environ.get("OMP_NUM_THREADS") == drivers
+
+
+def test_what_users_tools_start_can_be_interrupted_and_ctrl_c_does_not_end_the_worker() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    # As Ray has it in its workers.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        _unpacked(pickle.dumps("opener"), None)
+        os.kill(os.getpid(), signal.SIGINT)
+        asks = "import signal; print(signal.pthread_sigmask(0, []), signal.getsignal(2) is signal.default_int_handler)"
+        asked = subprocess.run([sys.executable, "-c", asks], capture_output=True, text=True, check=True)
+    finally:
+        signal.signal(signal.SIGINT, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    assert asked.stdout == "set() True\n"
