@@ -256,7 +256,7 @@ def mcp_servers_needed(uses: Sequence[ToolUse]) -> tuple[str, ...]:
 def tool_sources(uses: Sequence[ToolUse]) -> dict[str, str]:
     """Digests of the modules of those tools that are neither ours nor a server's, by the names in the plan.
 
-    What such a module imports is not looked at. Raises InputError where a tool has no source text.
+    What such a module imports from beside it is part of it. Raises InputError where a tool has no source text.
     """
     digests = {}
     for use in _checked(uses):

@@ -112,25 +112,36 @@ def options_of(use: ToolUse, function: FunctionTool[..., object]) -> BaseModel:
 
 
 def source_digest(name: str) -> str:
-    """Digest of the code of the module that defines the tool; what it imports is not looked at. Raises InputError."""
+    """`module_digest` of a tool that is a function. Raises InputError."""
     found = function_tool(name)
-    if getattr(found, "made", None) is None:
-        return module_digest(found.function, name, "tools")
     # An object of LangChain's is defined where it is named, and its class elsewhere.
-    points = registered("tools").get(name, ())
-    return module_digest(sys.modules[(points[0].value if points else name).partition(":")[0]], name, "tools")
+    own = found.function if getattr(found, "made", None) is None else sys.modules[_module_of(name, "tools")]
+    return module_digest(own, name, "tools")
 
 
 def module_digest(function: Callable[..., Any] | ModuleType, name: str, key: Key) -> str:
-    """Digest of the code of the module that it is, or that defines it: `code_digest`. Raises InputError."""
+    """Digest of the code of the module that it is, or that defines it: `code_digest`. Where that module, or the one
+    that `name` names, imports others from beside it, by however many, it is a digest of all of them. Raises
+    InputError."""
+    module = function.__name__ if isinstance(function, ModuleType) else str(function.__module__)
+    named = _module_of(name, key)
     try:
-        return code_digest(Path(inspect.getsourcefile(function) or "").read_bytes())
-    except (OSError, TypeError, ValueError, SyntaxError, RecursionError, MemoryError) as error:
+        path = Path(inspect.getsourcefile(function) or "")
+        digests = {module: code_digest(path.read_bytes())}
+    except (*_UNREADABLE, TypeError) as error:
         raise InputError(
             f"{key}: the source of {name!r} cannot be read: {error}",
             hint="define it in a module file, so that changes to it are detected",
             code="no_source",
         ) from None
+    if file := getattr(sys.modules.get(named), "__file__", None):
+        digests = _digests(_closure(named, Path(file))) | digests
+    return _one_digest(_digests(_closure(module, path)) | digests)
+
+
+def _module_of(name: str, key: Key) -> str:
+    points = registered(key).get(name, ())
+    return (points[0].value if points else name).partition(":")[0]
 
 
 def class_source(module: str, folder: Path) -> dict[str, str]:
@@ -143,15 +154,19 @@ def class_source(module: str, folder: Path) -> dict[str, str]:
 def code_source(module: str, folder: Path) -> dict[str, str]:
     """As `class_source`; the digest is that of the module and of all modules beside it that it imports, by however many
     others."""
-    return _source(module, _closure(module, folder))
+    return _source(module, _closure(module, _found(module, folder)))
 
 
 def _source(module: str, files: dict[str, Path]) -> dict[str, str]:
     source = _package_of(module.partition(".")[0], looked_up=not files)
     digests = _digests(files)
     if digests:
-        source["source_digest"] = digest_json(digests) if len(digests) > 1 else next(iter(digests.values()))
+        source["source_digest"] = _one_digest(digests)
     return source
+
+
+def _one_digest(digests: dict[str, str]) -> str:
+    return digest_json(digests) if len(digests) > 1 else next(iter(digests.values()))
 
 
 def _package_of(root: str, *, looked_up: bool) -> dict[str, str]:
@@ -187,16 +202,17 @@ def _found(module: str, folder: Path) -> Path | None:
     return next((file for file in files if file.is_file()), None)
 
 
-def _closure(module: str, folder: Path) -> dict[str, Path]:
-    """The files of the module and of what it imports from where it lies."""
-    first = _found(module, folder)
+def _closure(module: str, first: Path | None) -> dict[str, Path]:
+    """The files of the module, whose own is `first`, and of what it imports from where it lies; of an installed package
+    what is in the package."""
     files: dict[str, Path] = {}
     left = [module] if first is not None else []
+    root = module.partition(".")[0] if str(first).startswith(_LIBRARIES) else ""
     while left:
         name = left.pop()
-        path = first if name == module and first is not None else _file_of(name, _above(module, first))
-        if name in files or not path.is_file():
+        if name in files or (root and name.partition(".")[0] != root):
             continue
+        path = first if name == module and first is not None else _file_of(name, _above(module, first))
         with suppress(*_UNREADABLE):
             text = path.read_bytes()
             left += _imports(text, f"{name}.__init__" if path.name == "__init__.py" else name)
@@ -230,7 +246,7 @@ _imported: dict[str, tuple[ModuleType, str]] = {}
 def importing_as_it_stands(module: str, folder: Path) -> Iterator[dict[str, str]]:
     """What is imported inside has the code that the files hold now, which `code_source` says: where one of them was
     edited after it was imported in this process, all are forgotten. Inside is to import the module."""
-    files = _closure(module, folder)
+    files = _closure(module, _found(module, folder))
     digests = _digests(files)
     running = {name: sys.modules[name] for name in digests if _may_be_edited(sys.modules.get(name))}
     if any(_is_older(name, here, digests[name], files[name]) for name, here in running.items()):

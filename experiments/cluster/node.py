@@ -80,7 +80,8 @@ class Node:
             # Where this loop itself was late, what has come meanwhile is there an instant later.
             await asyncio.sleep(LATE_SECONDS)
             if self._silent(seconds):
-                raise WorkerLost(f"nothing was heard of it for {seconds:.0f} s")
+                why = "it cannot be reached, or a tool blocks its event loop"
+                raise WorkerLost(f"nothing was heard of it for {seconds:.0f} s ({why})")
 
     def _silent(self, seconds: float) -> bool:
         return time.monotonic() - self.asked >= seconds

@@ -5,6 +5,8 @@ import gc
 import os
 import pickle
 import re
+import signal
+import threading
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, suppress
 from dataclasses import dataclass
@@ -28,7 +30,17 @@ def _unpacked(packed: bytes, threads: str | None) -> Any:
     os.environ.pop(_THREADS, None)
     if threads is not None:
         os.environ[_THREADS] = threads
+    _let_sigint_through()
     return pickle.loads(packed)  # noqa: S301 - of the driver, which runs our own code
+
+
+def _let_sigint_through() -> None:
+    """Ray blocks SIGINT in its processes, and what is blocked stays so in those that users' tools start. A handler that
+    does nothing, unlike one that ignores it, ends with `exec`. Ctrl-C is the driver's, and must not end a worker."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, lambda *_: None)
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 class RayWorker:
@@ -46,6 +58,8 @@ class RayWorker:
 
     async def take(self) -> Sequence[ToDriver]:
         if self._running is None:
+            # A mask is that of a thread, and tools are called in this one and in those that it starts.
+            _let_sigint_through()
             self._running = asyncio.create_task(self._worker.run())
         return await self._worker.take()
 
@@ -222,16 +236,20 @@ def try_each_node(
 
 
 def _reason(error: Exception) -> str:
-    """Ray ends with what was raised, after a stack. Of a process that was killed, or lost with its node, it says much
-    that is not for people."""
+    """In plain words: Ray tells of much that is not for people, as of the stack of what a worker raised. That a process
+    has ended it says in its text alone; one that is cut off may live."""
     import ray.exceptions
 
     if isinstance(error, ray.exceptions.ActorUnavailableError):
         return "it cannot be reached any more"
+    if isinstance(error, ray.exceptions.RayTaskError) and isinstance(error.cause, WorkerLost):
+        return str(error.cause)
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     if lines and "Error" in lines[-1]:
         return one_line(lines[-1], 200)
-    return "its process ended" if isinstance(error, ray.exceptions.RayActorError) else one_line(str(error), 200)
+    if isinstance(error, ray.exceptions.RayActorError):
+        return "its process ended" if "process has died" in str(error) else "nothing is heard of it any more"
+    return one_line(str(error), 200)
 
 
 def _address(error: Exception) -> str:

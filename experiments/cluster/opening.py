@@ -1,6 +1,7 @@
 """Where a plan's trials run: here, or on a cluster whose workers stand on the same world."""
 
 import asyncio
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
@@ -80,8 +81,8 @@ def _digest_of(questions: Sequence[Question]) -> str:
 @dataclass(frozen=True, slots=True)
 class PlanOpener:
     """An `Opener` of a plan's executor. `file` is the plan's, whose folder is the same on each node; `lent` is what the
-    driver has for all workers, `versions` are those of the driver, and `read` is what these trials read of questions'
-    files."""
+    driver has for all workers, `versions` are those of the driver and `folder` is where it works, and `read` is what
+    these trials read of questions' files."""
 
     plan: Plan
     conditions: tuple[Condition, ...]
@@ -90,9 +91,11 @@ class PlanOpener:
     lent: Lent = field(default_factory=Lent)
     versions: Mapping[str, str] = field(default_factory=recorded_versions)
     read: QuestionsRead = QuestionsRead()
+    folder: Path = field(default_factory=Path.cwd)
 
     async def open(self, stack: AsyncExitStack, lines: Mapping[str, Line]) -> Executor:
         """Raises InputError where the world is another here, and what `open_executor` raises."""
+        work_in(self.folder)
         refuse_other_environment(self.plan, self.conditions, self.fingerprint, self.file)
         refuse_other_versions(self.versions)
         await refuse_other_questions(self.plan, self.read)
@@ -104,6 +107,15 @@ class PlanOpener:
                 error.hint = KEYS_OF_NODES
             raise
         return replace(executor, sources=self.lent.recording(executor.sources, self.plan.models))
+
+
+def work_in(folder: Path) -> None:
+    """On a worker: users' tools may read files from where the driver works. Raises InputError where it is not there."""
+    try:
+        os.chdir(folder)
+    except OSError as error:
+        told = f"the folder in which the command works, {folder}, cannot be entered: {error.strerror}"
+        raise _other(told, f"make {folder} on each node, with what your tools read there") from None
 
 
 def refuse_other_environment(

@@ -16,6 +16,7 @@ from toolablate.experiments.cluster.opening import (
     refuse_other_environment,
     refuse_other_questions,
     refuse_other_versions,
+    work_in,
 )
 from toolablate.experiments.environment.environment import fingerprint_of, recorded_environment, recorded_versions
 from toolablate.experiments.environment.replies import open_sources
@@ -118,14 +119,16 @@ class PlanOfReplays:
 @dataclass(frozen=True, slots=True)
 class ReplayOpener:
     """An `Opener` of what replays of trials of these plans stand on, by their places. Lines are named by place and
-    name, as `line_of` does it. `versions` are those of the driver."""
+    name, as `line_of` does it. `versions` are those of the driver, which works in `folder`."""
 
     plans: Mapping[int, PlanOfReplays]
     live: bool
     versions: Mapping[str, str] = field(default_factory=recorded_versions)
+    folder: Path = field(default_factory=Path.cwd)
 
     async def open(self, stack: AsyncExitStack, lines: Mapping[str, Line]) -> "WorkerReplays":
         """Raises InputError where the world is another here, ToolablateError for what cannot be opened."""
+        work_in(self.folder)
         refuse_other_versions(self.versions)
         opened: dict[int, _OpenedThere] = {}
         environments: dict[int, Environment] = {}

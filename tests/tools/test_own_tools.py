@@ -9,10 +9,18 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from toolablate.tools import Resources, open_toolset, resources_needed, tool_names, user_code
+from toolablate.tools import (
+    Resources,
+    intervention_sources,
+    open_toolset,
+    resources_needed,
+    tool_names,
+    tool_sources,
+    user_code,
+)
 from toolablate.tools.user_code import code_digest
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import ToolRequest, ToolUse
+from toolablate.traces.records import InterventionUse, ToolRequest, ToolUse
 
 OWN = '''
 from toolablate.tools import tool
@@ -202,6 +210,45 @@ def test_what_a_package_imports_from_itself_is_its_code_too(tmp_path: Path) -> N
     before = user_code.code_source("own_agent_for_test", tmp_path)
     (package / "graph.py").write_text("graph = 2\n")
     assert user_code.code_source("own_agent_for_test", tmp_path) != before
+
+
+@pytest.mark.parametrize("changed", ["helping", "deeper", "naming"])
+def test_what_a_tool_or_an_intervention_imports_from_beside_it_is_its_code_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str
+) -> None:
+    """`naming` only names what another module makes."""
+    (tmp_path / "helping_for_test.py").write_text("import json, deeper_for_test\nMARKS = 1\n")
+    (tmp_path / "deeper_for_test.py").write_text("MARKS = 1\n")
+    (tmp_path / "making_for_test.py").write_text(
+        "import helping_for_test\nfrom toolablate.tools import ToolResult, intervention, tool\n"
+        "def make(marks):\n    @tool\n    def shout(text: str) -> str:\n        'Says it.'\n        return text\n"
+        "    @intervention\n    def cut(result: ToolResult) -> str:\n        return result.output\n    return shout, cut\n"
+    )
+    (tmp_path / "naming_for_test.py").write_text("from making_for_test import make\nshout, cut = make(marks=1)\n")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+    names = [f"{each}_for_test" for each in ("helping", "deeper", "making", "naming")]
+
+    def digests() -> tuple[dict[str, str], dict[str, str]]:
+        use = InterventionUse(name="naming_for_test:cut")
+        return tool_sources([ToolUse(name="naming_for_test:shout")]), intervention_sources([use])
+
+    try:
+        before = digests()
+        edited = tmp_path / f"{changed}_for_test.py"
+        edited.write_text(edited.read_text() + "# Of one's own.\n")
+        assert digests() == before
+        edited.write_text(edited.read_text() + "MORE = 2\n")
+        assert [a != b for a, b in zip(digests(), before, strict=True)] == [True, True]
+    finally:
+        for name in names:
+            sys.modules.pop(name, None)
+
+
+def test_a_tool_that_has_no_module_beside_it_keeps_its_digest(own_module: str, tmp_path: Path) -> None:
+    """Stores name it by this one."""
+    (tmp_path / "not_imported_for_test.py").write_text("MARKS = 1\n")
+    name = f"{own_module}:shout"
+    assert tool_sources([ToolUse(name=name)]) == {name: code_digest(OWN.encode())}
 
 
 def test_code_that_is_installed_in_place_may_be_edited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -140,7 +140,8 @@ def open_interventions(
 def intervention_sources(uses: Sequence[InterventionUse]) -> dict[str, str]:
     """Digests of the modules of those that are functions of the user's own, by the names in the plan.
 
-    What such a module imports is not looked at. Raises InputError where one is not there or has no source text.
+    What such a module imports from beside it is part of it. Raises InputError where one is not there or has no source
+    text.
     """
     names = [use.name for use in uses if _built_in(use.name) is None]
     return {name: module_digest(_own(name).function, name, "interventions") for name in names}

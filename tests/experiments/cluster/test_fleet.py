@@ -381,6 +381,7 @@ async def test_a_worker_that_says_nothing_is_lost(monkeypatch: pytest.MonkeyPatc
         with pytest.raises(AttemptLostError):
             await texts(executor, planned("say 1; hang"))
         await until(lambda: any("nothing was heard of it" in each for each in warned))
+    assert "or a tool blocks its event loop" in warned[0]
 
 
 async def test_an_event_that_did_not_arrive_fails_its_attempt() -> None:

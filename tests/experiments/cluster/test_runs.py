@@ -285,6 +285,34 @@ async def test_another_python_is_named_with_what_to_install(
         assert "the same Python" in refused.value.hint
 
 
+async def test_workers_work_in_the_drivers_folder_and_a_node_without_it_is_named(
+    write_plan: WritePlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan, _ = load_plan(write_plan({("q1", "none"): answered()}, conditions="['none']"))
+    conditions = plan.resolved_conditions()
+    there = fingerprint_of(plan, conditions)
+    driver, elsewhere = tmp_path / "driver", tmp_path / "elsewhere"
+    driver.mkdir()
+    elsewhere.mkdir()
+    monkeypatch.chdir(driver)
+    openers = (
+        PlanOpener(plan, conditions, there, plan.file),
+        ReplayOpener({0: PlanOfReplays(plan, conditions, there, plan.file, Lent())}, live=False),
+    )
+    for opener in openers:
+        monkeypatch.chdir(elsewhere)
+        async with AsyncExitStack() as stack:
+            await opener.open(stack, {})
+            assert Path.cwd() == driver
+    monkeypatch.chdir(elsewhere)
+    driver.rmdir()
+    for opener in openers:
+        async with AsyncExitStack() as stack:
+            with pytest.raises(InputError, match=r"the command works, .*driver, cannot be entered: No such") as refused:
+                await opener.open(stack, {})
+        assert refused.value.code == "other_environment"
+
+
 @pytest.mark.parametrize(
     ("cluster", "code", "said"),
     [
