@@ -1,6 +1,7 @@
 """Where a plan's trials run: here, or on a cluster whose workers stand on the same world."""
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
@@ -34,6 +35,7 @@ from toolablate.traces.store import DriverLock
 if TYPE_CHECKING:
     from toolablate.agents.batches import Batches
     from toolablate.experiments.cluster.fleet import FleetExecutor
+    from toolablate.experiments.cluster.on_ray import RayEngine
     from toolablate.experiments.cluster.services import Services
     from toolablate.experiments.cluster.worker import Opener
 
@@ -233,7 +235,7 @@ async def open_fleet(
     from toolablate.experiments.cluster.fleet import FleetExecutor
 
     counting = {name: line.counts_tokens for name, line in lines.items()}
-    engine = on_ray.open_ray(section, opener, counting, stack, tell)
+    engine = await _once_nodes_are_there(lambda: on_ray.open_ray(section, opener, counting, stack, tell), tell)
     tell(f"Starting {counted(engine.workers, 'worker')} ...")
     fleet = FleetExecutor(
         engine,
@@ -251,6 +253,23 @@ async def open_fleet(
     if section.backup:
         await stack.enter_async_context(backed_up(store, Path(section.backup), tell, warn))
     return fleet
+
+
+async def _once_nodes_are_there(opened: Callable[[], "RayEngine"], tell: Tell) -> "RayEngine":
+    """For as long as a run waits whose workers are all lost: one may begin when only the head is up."""
+    from toolablate.experiments.cluster.fleet import LOOK_SECONDS, PATIENCE_SECONDS
+
+    until, told = time.monotonic() + PATIENCE_SECONDS, False
+    while True:
+        try:
+            return opened()
+        except InputError as error:
+            if error.code != "too_few_cpus" or time.monotonic() >= until:
+                raise
+            if not told:
+                told = True
+                tell(f"{error.message}. Waiting {PATIENCE_SECONDS:.0f} s for nodes ...")
+        await asyncio.sleep(LOOK_SECONDS)
 
 
 def absolute(file: Path | None) -> Path | None:

@@ -17,7 +17,7 @@ from tests.servers.chat_server import ChatServer, Step, Until
 from tests.traces.samples import WHEN, filled
 
 from toolablate.experiments.cluster import fleet as driver
-from toolablate.experiments.cluster import for_others
+from toolablate.experiments.cluster import for_others, joining, on_ray
 from toolablate.experiments.cluster.in_process import InProcess
 from toolablate.experiments.cluster.messages import WorkerLost
 from toolablate.experiments.cluster.opening import PlanOpener, opens_of
@@ -291,3 +291,33 @@ async def test_what_is_put_into_the_copy_while_the_next_is_made_is_not_replaced(
     assert "has 1 label that the store" in warned[0]
     with Store(backup) as opened:
         assert len(opened.labels()) == 1
+
+
+def test_a_run_that_begins_before_its_nodes_waits_for_them_and_then_ends(
+    chat_server: ChatServer, tmp_path: Path, engines: list[Engine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, there = on_ray.open_ray, [("head (10.0.0.1)", 0.0)]
+    looks: list[int] = []
+
+    def open_once_there(section: ClusterSection, *given: Any) -> Any:
+        looks.append(len(looks))
+        if len(looks) < 3:
+            raise joining.too_few_cpus(section, there)
+        return opened(section, *given)
+
+    monkeypatch.setattr("toolablate.experiments.cluster.on_ray.open_ray", open_once_there)
+    monkeypatch.setattr(driver, "LOOK_SECONDS", 0.001)
+    plan, text = load_plan(endpoint_plan(tmp_path, chat_server.url, count=1, extra="[cluster]\naddress = 'auto'"))
+    told: list[str] = []
+    chat_server.answers(right)
+    with RunProgress() as progress:
+        monkeypatch.setattr(progress, "tell", told.append)
+        assert launch(plan, text, progress, opens=opens_of(plan)).missing == 0
+    waits = [each for each in told if "Waiting" in each]
+    assert len(waits) == 1
+    assert "which needs 1 CPU (cluster.cpus): head (10.0.0.1) has 0 CPUs. Waiting 300 s" in waits[0]
+    looks.clear()
+    monkeypatch.setattr(driver, "PATIENCE_SECONDS", 0.0)
+    with pytest.raises(InputError, match=r"head .* has 0 CPUs") as ended:
+        run(plan.file, tmp_path / "other.sqlite")
+    assert "start Ray on nodes" in ended.value.hint
