@@ -92,9 +92,7 @@ def examine_nodes(plan: Plan, address: str, *, tell: Tell) -> list[CheckedNode]:
     checked = []
     for node in said:
         if not node.works:
-            lacks = (
-                f"no worker is started there: it has {node.cpus:g} of the {plan.cluster.cpus:g} CPUs of cluster.cpus"
-            )
+            lacks = f"no worker is started there: it has {node.cpus:g} of {plan.cluster.cpus:g} CPUs (cluster.cpus)"
             checked.append(CheckedNode(node.name, (CheckResult("node", "processors", "ok", lacks),)))
         elif node.error:
             result = CheckResult("node", "worker", "missing", node.error, INSTALL_THERE)

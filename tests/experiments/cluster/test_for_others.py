@@ -16,6 +16,7 @@ from tests.experiments.plan_files import endpoint_plan, right, wait_for
 from tests.servers.chat_server import ChatServer, Step, Until
 from tests.traces.samples import WHEN, filled
 
+import toolablate as tb
 from toolablate.experiments.cluster import fleet as driver
 from toolablate.experiments.cluster import for_others, joining, on_ray
 from toolablate.experiments.cluster.in_process import InProcess
@@ -321,3 +322,12 @@ def test_a_run_that_begins_before_its_nodes_waits_for_them_and_then_ends(
     with pytest.raises(InputError, match=r"head .* has 0 CPUs") as ended:
         run(plan.file, tmp_path / "other.sqlite")
     assert "start Ray on nodes" in ended.value.hint
+
+
+def test_a_run_in_python_names_its_cluster(chat_server: ChatServer, tmp_path: Path, engines: list[Engine]) -> None:
+    path = endpoint_plan(tmp_path, chat_server.url, count=1, extra="[cluster]\naddress = 'auto'")
+    chat_server.answers(right)
+    assert tb.run(path, cluster="none", progress=False).complete
+    assert engines == []
+    assert tb.run(path, store=tmp_path / "other.sqlite", cluster="local", progress=False).complete
+    assert len(engines) == 1
