@@ -231,7 +231,7 @@ def _require_same_token(address: str, tell: Tell) -> None:
         return
     found = canonicalize_bootstrap_address(address)
     if found is None:
-        return
+        raise no_cluster(address, "no Ray runs on this machine")
     if address == "auto":
         _require_answer(found)
     try:

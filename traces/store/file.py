@@ -594,6 +594,12 @@ def _remove(building: Path) -> None:
 def require_store(path: Path) -> None:
     """Refuses what is no store without creating anything beside it, which an ordinary connection might do."""
     if not is_there(path):
+        if is_driven(path):
+            raise StoreError(
+                f"There is no store at {path} yet: a run on a cluster is starting",
+                hint="Ask again once its workers are there: it writes the store before its first trial.",
+                code="not_found",
+            )
         raise StoreError(
             f"There is no store at {path}",
             hint="Check the path; `toolablate run PLAN.toml` creates the store that its plan names.",
