@@ -1,6 +1,7 @@
 """Where a plan's trials run: here, or on a cluster whose workers stand on the same world."""
 
 import asyncio
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -122,7 +123,7 @@ def refuse_other_environment(
         if found != model:
             raise _other(f"the file or code of the model {model.name!r} is another", _SAME_FILES)
     if told := _difference(there, fingerprint):
-        raise _other(f"its environment is another: {told}", _SAME_FILES)
+        raise _other(f"its environment is another: {told}{_own_files(there, fingerprint)}", _SAME_FILES)
 
 
 async def refuse_other_questions(plan: Plan, read: QuestionsRead) -> None:
@@ -155,6 +156,13 @@ def _difference(there: Mapping[str, str], driver: Mapping[str, str]) -> str:
         for name in sorted({**there, **driver})
         if there.get(name) != driver.get(name)
     )
+
+
+def _own_files(there: Mapping[str, str], driver: Mapping[str, str]) -> str:
+    """Of users' tools and interventions that are others, where they lie: a digest says it to nobody."""
+    names = [name.partition(" ")[2].partition(":")[0] for name in there if there[name] != driver.get(name)]
+    files = {getattr(sys.modules.get(name), "__file__", None) for name in names}
+    return "".join(f"; look at {file}" for file in sorted(filter(None, files)))
 
 
 INSTALL_ALIKE = "install the same Python and packages on each node as at the driver"
