@@ -76,6 +76,7 @@ def run(
     condition: str | Sequence[str] = (),
     set: Mapping[str, Any] | None = None,
     tag: str | Sequence[str] = (),
+    cluster: str | None = None,
     progress: bool = True,
 ) -> Run:
     """Runs the trials of a plan that its store does not hold yet, and shows them going.
@@ -86,12 +87,14 @@ def run(
     question   only these, by id; `condition` only these, by name
     set        keys of the plan that are replaced: {"repeats": 2, "models.0.sampling.temperature": 0}
     tag        names the run: `store.compare(run="a tag")`
+    cluster    the address of a Ray cluster whose workers run the trials ("auto", "local" or HOST:PORT), or "none" for
+               this machine; by default as the plan says
     progress   in a notebook an output that changes, elsewhere on standard error
 
     Ctrl-C, or a notebook's stop button, stops cleanly; the same call goes on. Raises ToolablateError, whose `hint` says
     what to do; what was finished stays finished.
     """
-    return apart(_work(plan, store, limit, question, condition, set, tag, progress))
+    return apart(_work(plan, store, limit, question, condition, set, tag, cluster, progress))
 
 
 @offered()
@@ -104,10 +107,11 @@ async def run_async(
     condition: str | Sequence[str] = (),
     set: Mapping[str, Any] | None = None,
     tag: str | Sequence[str] = (),
+    cluster: str | None = None,
     progress: bool = True,
 ) -> Run:
     """As `run`, beside what else the event loop does. Cancelled, it stops cleanly."""
-    return await apart_async(_work(plan, store, limit, question, condition, set, tag, progress))
+    return await apart_async(_work(plan, store, limit, question, condition, set, tag, cluster, progress))
 
 
 def _work(
@@ -118,10 +122,11 @@ def _work(
     condition: str | Sequence[str],
     values: Mapping[str, Any] | None,
     tag: str | Sequence[str],
+    cluster: str | None,
     progress: bool,
 ) -> "partial[Run]":
     only = Only(several(condition), several(question))
-    return partial(_run, plan, store, limit, only, values, several(tag), progress)
+    return partial(_run, plan, store, limit, only, values, several(tag), cluster, progress)
 
 
 def _run(
@@ -131,9 +136,11 @@ def _run(
     only: Only,
     values: Mapping[str, Any] | None,
     tags: tuple[str, ...],
+    cluster: str | None,
     progress: bool,
 ) -> Run:
     with keeping_env(plan.folder if isinstance(plan, Plan) else Path(plan).parent):
         loaded, text = plan_given(plan, store=store, limit=limit, values=values)
+        loaded = loaded.on_cluster(cluster)
         with shown(progress=progress) as (console, made), made(console, "trial") as going:
             return Run(launch(loaded, text, going, only, opens_of(loaded), tags))

@@ -22,6 +22,7 @@ from rich.text import Text
 
 from toolablate.agents import read_api_key
 from toolablate.benchmarks.questions import told_of_alike
+from toolablate.experiments.cluster.for_others import require_backup_of
 from toolablate.experiments.environment.agents import open_agents
 from toolablate.experiments.environment.environment import (
     UNPROTECTED,
@@ -334,6 +335,8 @@ def _plan(plan: Plan | None) -> Iterator[CheckResult]:
     looks = [("questions", _look_at_questions), ("tools", _look_at_tools), ("models", _look_at_models)]
     if plan.judges:
         looks.append(("judges", _look_at_judges))
+    if plan.cluster is not None and plan.cluster.backup:
+        looks.append(("backup", _look_at_backup))
     for topic, look in looks:
         try:
             yield CheckResult("plan", topic, "ok", look(plan, warned.append))
@@ -377,6 +380,13 @@ def _look_at_models(plan: Plan, warn: Tell) -> str:
 
 def _look_at_judges(plan: Plan, warn: Tell) -> str:
     return _connect_all(plan, "judges", warn)
+
+
+def _look_at_backup(plan: Plan, _: Tell) -> str:
+    assert plan.cluster is not None
+    backup = Path(plan.cluster.backup)
+    require_backup_of(Path(plan.store), backup)
+    return f"{backup} can be written"
 
 
 def _connect_all(plan: Plan, section: Section, warn: Tell) -> str:

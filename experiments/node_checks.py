@@ -87,12 +87,12 @@ def examine_nodes(plan: Plan, address: str, *, tell: Tell) -> list[CheckedNode]:
     with ExitStack() as stack:
         said = try_each_node(plan.cluster, check, NODE_SECONDS, stack, tell)
     if not any(node.works for node in said):
-        raise too_few_cpus(plan.cluster)
+        raise too_few_cpus(plan.cluster, [(node.name, node.cpus) for node in said])
     first: Environment | None = None
     checked = []
     for node in said:
         if not node.works:
-            lacks = f"no worker is started there: it has {node.cpus:g} CPUs, cluster.cpus = {plan.cluster.cpus:g}"
+            lacks = f"no worker is started there: it has {node.cpus:g} of {plan.cluster.cpus:g} CPUs (cluster.cpus)"
             checked.append(CheckedNode(node.name, (CheckResult("node", "processors", "ok", lacks),)))
         elif node.error:
             result = CheckResult("node", "worker", "missing", node.error, INSTALL_THERE)

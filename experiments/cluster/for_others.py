@@ -9,14 +9,16 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from toolablate.experiments.environment.environment import finished_trials
 from toolablate.experiments.environment.web import Tell
+from toolablate.traces.database import beside, has_wal
 from toolablate.traces.errors import InputError, StoreError
 from toolablate.traces.store import NoWorker, WorkerStanding, remove_workers, write_workers
-from toolablate.traces.store.backup import BackupStopped, back_up
+from toolablate.traces.store.backup import BackupStopped, back_up, lacking
 
 TELL_SECONDS = 2.0
 BACKUP_SECONDS = 600.0
+OTHER_FOLDER = "mount or make it first, or name a file in another folder"
+_OWN_FILES = ("wal", "shm", "journal", "lock", "driver", "workers", "new")
 
 
 @asynccontextmanager
@@ -47,23 +49,47 @@ async def _ended(task: "asyncio.Task[None]") -> None:
 
 
 def require_backup_of(store: Path, backup: Path) -> None:
-    """Raises InputError where a backup in that place would be the store itself, or replace trials that the store lacks:
-    who goes on after a loss has to copy it first. Raises StoreError where something else is there."""
-    if backup.resolve() == store.resolve():
+    """Raises InputError where a backup in that place would be the store itself, or a file that SQLite or we keep beside
+    it, or where it has what the store lacks. Raises StoreError where something else is there."""
+    own = store.resolve()
+    if backup.resolve() == own or (
+        backup.resolve().parent == own.parent and backup.name.removeprefix(f"{own.name}-") in _OWN_FILES
+    ):
+        itself = "itself" if backup.resolve() == own else "by a file of its own"
         raise InputError(
-            "cluster.backup: it names the store itself", hint="name a file on another disk", code="backup_is_store"
+            f"cluster.backup: {backup} names the store {itself}",
+            hint="name a file on another disk",
+            code="backup_is_store",
         )
-    if not os.access(backup.parent, os.W_OK | os.X_OK):
-        there = "cannot be written" if backup.parent.is_dir() else "is not there"
+    if told := lacking_folder(backup):
         raise InputError(
-            f"cluster.backup: the folder {backup.parent} {there}",
+            f"cluster.backup: {told}",
             hint="mount or make it first, or name a file in another folder",
             code="unwritable",
         )
-    if lacking := finished_trials(backup) - finished_trials(store):
+    _require_no_more(store, backup)
+
+
+def lacking_folder(backup: Path) -> str:
+    """Why nothing can be written in the folder of a backup, or ""."""
+    if os.access(backup.parent, os.W_OK | os.X_OK):
+        return ""
+    return f"the folder {backup.parent} {'cannot be written' if backup.parent.is_dir() else 'is not there'}"
+
+
+def _require_no_more(store: Path, backup: Path) -> None:
+    """People may have labelled in a copy, and judges read it. Who goes on after a loss has to copy it first."""
+    if has_wal(backup):
         raise InputError(
-            f"cluster.backup: {backup} holds {len(lacking)} finished trials that the store {store} lacks",
-            hint=f"to go on from it, copy it to {store}, or `toolablate merge` both; else name another backup",
+            f"cluster.backup: {backup} is written by another process, or one that was killed, and is not replaced",
+            hint=f"end what writes it; where nothing does, move it away with {backup.name}-wal, or name another backup",
+            code="backup_is_written",
+        )
+    if more := lacking(store, backup):
+        raise InputError(
+            f"cluster.backup: {backup} has {more} that the store {store} lacks, and is not replaced",
+            hint=f"`toolablate merge {store} {backup} -o NEW` makes a store with both to go on with; without a store,"
+            f" copy it to {store}. Or name another backup",
             code="backup_has_more",
         )
 
@@ -89,6 +115,7 @@ class _Copies:
     warn: Tell
     thread: ThreadPoolExecutor
     _warned: bool = False
+    _seen: list[tuple[int, int, int]] = field(default_factory=list)
     _stopped: threading.Event = field(default_factory=threading.Event)
 
     async def repeat(self) -> None:
@@ -104,15 +131,35 @@ class _Copies:
         except asyncio.CancelledError:
             self._stopped.set()
             raise
-        except StoreError as error:
+        except (InputError, StoreError) as error:
             # Once, in whatever words it goes on failing, until one is made again.
             if not self._warned:
                 self._warned = True
-                self.warn(f"cluster.backup: {error}")
+                self.warn(str(error) if isinstance(error, InputError) else f"cluster.backup: {error}")
         else:
             self._warned = False
 
     def _copy(self) -> None:
-        if self.store.exists():
-            with suppress(BackupStopped):
-                back_up(self.store, self.backup, self._stopped.is_set)
+        if not self.store.exists():
+            return
+        self._look()
+        with suppress(BackupStopped):
+            # Again once the copy is made, which takes its time.
+            back_up(self.store, self.backup, self._stopped.is_set, self._look)
+            self._seen = _stamps(self.backup)
+
+    def _look(self) -> None:
+        """What nobody has changed since is not read again. Raises InputError."""
+        if (found := _stamps(self.backup)) != self._seen:
+            _require_no_more(self.store, self.backup)
+            self._seen = found
+
+
+def _stamps(backup: Path) -> list[tuple[int, int, int]]:
+    """Also of what one who writes there keeps beside it."""
+    stamps = []
+    for path in (backup, beside(backup, "-wal")):
+        with suppress(OSError):
+            found = path.stat()
+            stamps.append((found.st_ino, found.st_size, found.st_mtime_ns))
+    return stamps

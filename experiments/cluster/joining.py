@@ -8,7 +8,7 @@ import shlex
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -231,7 +231,7 @@ def _require_same_token(address: str, tell: Tell) -> None:
         return
     found = canonicalize_bootstrap_address(address)
     if found is None:
-        return
+        raise no_cluster(address, "no Ray runs on this machine")
     if address == "auto":
         _require_answer(found)
     try:
@@ -348,7 +348,17 @@ def _other_versions(address: str, error: Exception) -> InputError | None:
     )
 
 
-def too_few_cpus(section: ClusterSection) -> InputError:
+def too_few_cpus(section: ClusterSection, there: Sequence[tuple[str, float]] | None = None) -> InputError:
+    """`there` are the nodes by name with their CPUs; by default those of the cluster that this process is in."""
+    if there is None:
+        there = [(name, cpus) for _, name, cpus in nodes()]
+    has = ", ".join(f"{name} has {_counted(cpus)}" for name, cpus in there) or "there is none"
     return InputError(
-        f"cluster.cpus: no node has {section.cpus:g} CPUs", hint="lower it, or add nodes", code="no_cluster"
+        f"cluster: no node can have a worker, which needs {_counted(section.cpus)} (cluster.cpus): {has}",
+        hint="start Ray on nodes that have as many, or wait until they have joined; or lower cluster.cpus",
+        code="too_few_cpus",
     )
+
+
+def _counted(cpus: float) -> str:
+    return f"{cpus:g} CPU{'' if cpus == 1 else 's'}"

@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import sys
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
@@ -35,6 +37,7 @@ from toolablate.traces.store import DriverLock
 if TYPE_CHECKING:
     from toolablate.agents.batches import Batches
     from toolablate.experiments.cluster.fleet import FleetExecutor
+    from toolablate.experiments.cluster.on_ray import RayEngine
     from toolablate.experiments.cluster.services import Services
     from toolablate.experiments.cluster.worker import Opener
 
@@ -132,7 +135,7 @@ def refuse_other_environment(
         if found != model:
             raise _other(f"the file or code of the model {model.name!r} is another", _SAME_FILES)
     if told := _difference(there, fingerprint):
-        raise _other(f"its environment is another: {told}", _SAME_FILES)
+        raise _other(f"its environment is another: {told}{_own_files(there, fingerprint)}", _SAME_FILES)
 
 
 async def refuse_other_questions(plan: Plan, read: QuestionsRead) -> None:
@@ -165,6 +168,13 @@ def _difference(there: Mapping[str, str], driver: Mapping[str, str]) -> str:
         for name in sorted({**there, **driver})
         if there.get(name) != driver.get(name)
     )
+
+
+def _own_files(there: Mapping[str, str], driver: Mapping[str, str]) -> str:
+    """Of users' tools and interventions that are others, where they lie: a digest says it to nobody."""
+    names = [name.partition(" ")[2].partition(":")[0] for name in there if there[name] != driver.get(name)]
+    files = {getattr(sys.modules.get(name), "__file__", None) for name in names}
+    return "".join(f"; look at {file}" for file in sorted(filter(None, files)))
 
 
 INSTALL_ALIKE = "install the same Python and packages on each node as at the driver"
@@ -245,7 +255,7 @@ async def open_fleet(
     from toolablate.experiments.cluster.fleet import FleetExecutor
 
     counting = {name: line.counts_tokens for name, line in lines.items()}
-    engine = on_ray.open_ray(section, opener, counting, stack, tell)
+    engine = await _once_nodes_are_there(lambda: on_ray.open_ray(section, opener, counting, stack, tell), tell)
     tell(f"Starting {counted(engine.workers, 'worker')} ...")
     fleet = FleetExecutor(
         engine,
@@ -263,6 +273,23 @@ async def open_fleet(
     if section.backup:
         await stack.enter_async_context(backed_up(store, Path(section.backup), tell, warn))
     return fleet
+
+
+async def _once_nodes_are_there(opened: Callable[[], "RayEngine"], tell: Tell) -> "RayEngine":
+    """For as long as a run waits whose workers are all lost: one may begin when only the head is up."""
+    from toolablate.experiments.cluster.fleet import LOOK_SECONDS, PATIENCE_SECONDS
+
+    until, told = time.monotonic() + PATIENCE_SECONDS, False
+    while True:
+        try:
+            return opened()
+        except InputError as error:
+            if error.code != "too_few_cpus" or time.monotonic() >= until:
+                raise
+            if not told:
+                told = True
+                tell(f"{error.message}. Waiting {PATIENCE_SECONDS:.0f} s for nodes ...")
+        await asyncio.sleep(LOOK_SECONDS)
 
 
 def absolute(file: Path | None) -> Path | None:

@@ -188,7 +188,7 @@ async def open_tried_sandbox(plan: Plan, conditions: Sequence[Condition], stack:
     if not availability.works:
         raise SandboxError(
             f"the sandbox {plan.sandbox.backend!r} does not work here: {availability.detail}",
-            hint=f"fix: {availability.remedy or 'see toolablate doctor'}\n  {await _others(sandbox)}"
+            hint=f"{availability.remedy or 'see toolablate doctor'}\n  {await _others(sandbox)}"
             '\n  Code that models write is not run unprotected unless the plan says so: sandbox = "none"',
             code="no_sandbox",
         )

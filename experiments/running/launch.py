@@ -178,6 +178,7 @@ def interruptible(
 
     def interrupt() -> None:
         if stop.stopped:
+            progress.cancelling()
             running.cancel()
         else:
             progress.stopping()

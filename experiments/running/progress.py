@@ -213,6 +213,10 @@ class RunProgress:
             style="yellow",
         )
 
+    def cancelling(self) -> None:
+        what = self._gradings.running if self._gradings.began else f"{self._noun}s"
+        self._console.print(f"Cancelling running {what}: the next run does them again", style="yellow")
+
     def told_at_the_end(self) -> str:
         """What an output that stays says of it all."""
         return self._gradings.line() if self._gradings.began else self._summary_line()

@@ -113,7 +113,8 @@ def _line(difference: TraceDifference) -> str:
 def merge_lines(report: MergeReport) -> Iterator[str]:
     """What a merge took from where, and what it left out."""
     for store, taken in report.taken.items():
-        yield f"{store}: {counted(taken, 'finished trial')}"
+        parts = ", ".join(counted(count, name[:-1]) for name, count in report.parts[store].items())
+        yield f"{store}: {counted(taken, 'finished trial')}, of {parts}"
     if report.same:
         yield f"{counted(report.same, 'finished trial')} of several stores had one record."
     for line in report.left_out[:MAX_DIFFERING]:

@@ -22,6 +22,7 @@ OF_OTHERS = {
     "--log_samples": "lm-evaluation-harness",
     "--backend": "python -m toolablate.sandbox.kernelspecs install",
     "--prefix": "the same as --backend",
+    "--node-ip-address": "ray start",
     "--scope": "systemd-run",
     "--set": "the same as --backend",
     "--user": "the same, and systemd-run",

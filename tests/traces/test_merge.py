@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import shutil
 import signal
 import sqlite3
@@ -11,6 +12,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -24,6 +26,7 @@ from tests.traces.samples import (
     WHEN,
     begun,
     conversation,
+    question,
     score,
     trials,
 )
@@ -34,7 +37,19 @@ from tests.traces.test_judgements import diagnosis
 from toolablate.cli import group
 from toolablate.reports.terminal.problems import differing_models
 from toolablate.traces.errors import InputError, StoreError
-from toolablate.traces.records import ChoiceTarget, Failure, Label, OpenAIModel, Outcome, Question, Trace, Trial, Usage
+from toolablate.traces.records import (
+    ChoiceTarget,
+    Condition,
+    Failure,
+    Label,
+    Model,
+    OpenAIModel,
+    Outcome,
+    Question,
+    Trace,
+    Trial,
+    Usage,
+)
 from toolablate.traces.store import Recorder, Store, verify
 from toolablate.traces.store.merging import merge
 
@@ -50,6 +65,9 @@ async def record(
     planned: Sequence[Trial] = TRIALS,
     fingerprint: dict[str, str] | None = None,
     questions: Sequence[Question] = QUESTIONS,
+    models: Sequence[Model] = (MODEL, SIMULATED),
+    conditions: Sequence[Condition] = (NONE, CODE),
+    plan: str = "[plan]",
 ) -> Path:
     """A run at a site, of trials by their numbers; the ended ones are scored. Its traces tell the site."""
     late = timedelta(seconds=len(site))
@@ -58,10 +76,11 @@ async def record(
             "fingerprint": fingerprint or {"sandbox": "bubblewrap"},
             "started_at": WHEN + late,
             "scorers": ("choice",),
+            "plan": plan,
         }
     )
     with Recorder(path) as recorder:
-        recorder.plan(run, questions, [MODEL, SIMULATED], [NONE, CODE], planned)
+        recorder.plan(run, questions, models, conditions, planned)
         for number, outcome in outcomes.items():
             session = await recorder.begin(TRIALS[number], started_at=WHEN + late, environment=ENVIRONMENT)
             assert session is not None
@@ -211,7 +230,7 @@ async def test_stores_that_do_not_belong_together_are_refused(tmp_path: Path) ->
         merge([one, docker], docker)
     with Recorder(tmp_path / "none.db"):
         pass
-    with pytest.raises(InputError, match="no question and no condition in common"):
+    with pytest.raises(InputError, match="no question and no condition and no model in common"):
         merge([one, tmp_path / "none.db"], tmp_path / "joined.db")
     damaged = Path(shutil.copy(one, tmp_path / "damaged.db"))
     with closing(sqlite3.connect(damaged)) as connection, connection:
@@ -220,6 +239,61 @@ async def test_stores_that_do_not_belong_together_are_refused(tmp_path: Path) ->
     with pytest.raises(StoreError, match=f"{damaged}.*damaged"):
         merge([tmp_path / "two.db", damaged], tmp_path / "joined.db")
     assert "joined.db" not in names(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        (
+            {"questions": [QUESTIONS[0].model_copy(update={"prompt": QUESTIONS[0].prompt + "And why?"})]},
+            r"two questions named 'q0': prompt = \.\.\..*dolor\. ' and \.\.\..*And why\?'$",
+        ),
+        (
+            {"conditions": [NONE, CODE.model_copy(update={"prompt": "Run code."})]},
+            "two conditions named 'python': prompt = .* and 'Run code.'",
+        ),
+        ({"models": [MODEL.model_copy(update={"endpoint": "http://e/v1"})]}, "two models named 'gpt-x': endpoint = "),
+        # One condition in common is what any two plans have.
+        (
+            {"questions": [question(7)], "models": [OpenAIModel(name="another")]},
+            "are of different plans: they have no question and no model in common",
+        ),
+    ],
+)
+async def test_a_store_of_another_plan_is_refused(tmp_path: Path, other: dict[str, Any], told: str) -> None:
+    one = await record(tmp_path / "one.db", {0: "answered"})
+    two = await record(tmp_path / "two.db", {}, planned=(), plan="[another]", **other)
+    with pytest.raises(InputError) as refused:
+        merge([one, two], tmp_path / "joined.db")
+    assert re.search(told, refused.value.message), refused.value.message
+    assert (refused.value.code, names(tmp_path)) == ("other_plan", ["one.db", "two.db"])
+
+
+async def test_parts_of_a_plan_may_differ_in_two_ways_where_a_third_or_their_plan_joins_them(tmp_path: Path) -> None:
+    parts = ([question(0)], [NONE]), ([question(1)], [NONE, CODE]), ([question(1)], [CODE])
+    a, b, c = [
+        await record(
+            tmp_path / f"{name}.db",
+            {},
+            planned=trials(tuple(questions), (MODEL,), tuple(conditions)),
+            questions=questions,
+            conditions=conditions,
+            models=[MODEL],
+            plan=f"--condition of {name}",
+        )
+        for name, (questions, conditions) in zip("abc", parts, strict=True)
+    ]
+    with pytest.raises(InputError, match="no question and no condition in common"):
+        merge([a, c], tmp_path / "joined.db")
+    report = merge([a, c, b], tmp_path / "joined.db")
+    assert report.parts[str(b)] == {"questions": 1, "conditions": 2, "models": 1}
+    one, two = [
+        await record(
+            tmp_path / f"{model.name}.db", {}, planned=(), questions=[asked], conditions=[condition], models=[model]
+        )
+        for asked, condition, model in ((question(0), NONE, MODEL), (question(1), CODE, SIMULATED))
+    ]
+    assert merge([one, two], tmp_path / "same-plan.db").checked.ok
 
 
 def test_a_merge_that_is_killed_leaves_nothing_at_its_place_and_the_next_one_works(tmp_path: Path) -> None:
@@ -245,7 +319,7 @@ async def test_the_command_tells_what_it_took_and_what_to_do(tmp_path: Path) -> 
     outcome = CliRunner().invoke(group, [*words, "--keep", "first"])
     assert outcome.exit_code == 0, outcome.output
     for told in (
-        "one.db: 2 finished trials",
+        "one.db: 2 finished trials, of 4 questions, 2 conditions, 2 models",
         "other.db: 0",
         f"left out: trial {TRIALS[1].id[:12]}",
         "Nothing is damaged",

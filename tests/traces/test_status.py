@@ -14,6 +14,7 @@ from tests.traces.samples import attempt, begun, conversation, filled, plan, tri
 
 from toolablate.reports.terminal.status import errors_told, status_view
 from toolablate.traces.store import (
+    DriverLock,
     LivingRecorder,
     NoWorker,
     Recorder,
@@ -130,6 +131,10 @@ async def test_the_command_beside_a_run_and_after_it(tmp_path: Path) -> None:
     missing = _status(tmp_path / "none.db")
     assert (missing.returncode, missing.stdout) == (2, "")
     assert "There is no store" in missing.stderr
+    with DriverLock(tmp_path / "none.db"):
+        starting = _status(tmp_path / "none.db")
+    assert (starting.returncode, starting.stdout) == (2, "")
+    assert "yet: a run on a cluster is starting" in " ".join(starting.stderr.split())
 
 
 LIGHT = (

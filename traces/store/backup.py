@@ -3,12 +3,12 @@
 import os
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 from toolablate.traces.database import beside, connect
 from toolablate.traces.errors import StoreError
-from toolablate.traces.store.file import check_layout, check_version, explain, open_reader, unwritable
+from toolablate.traces.store.file import check_layout, check_version, explain, open_reader, reading, unwritable
 
 _PAGES = 1_000
 """Between two looks whether it is to stop."""
@@ -20,15 +20,52 @@ that of a store which is being written, and no WAL."""
 _COUNTS = "SELECT (SELECT count(*) FROM trials), (SELECT count(*) FROM traces), (SELECT count(*) FROM scores)"
 
 
+_KEPT = {
+    ("finished trial", "finished trials"): "SELECT id FROM trials WHERE outcome <> 'failed'",
+    ("score", "scores"): "SELECT trials.id, scorer, version FROM scores JOIN trials ON trials.key = scores.trial",
+    (
+        "diagnosis",
+        "diagnoses",
+    ): ("SELECT trials.id, judge, wording FROM diagnoses JOIN trials ON trials.key = diagnoses.trial"),
+    ("label", "labels"): "SELECT trials.id, labels.digest FROM labels JOIN trials ON trials.key = labels.trial",
+    ("run", "runs"): "SELECT id FROM runs",
+}
+"""What is never deleted, so that a copy made of the store has no more of it, by what it is known by."""
+
+
 class BackupStopped(Exception):
     """The copy was not wanted any more."""
 
 
-def back_up(store: Path, target: Path, stopped: Callable[[], bool] = lambda: False) -> None:
+def lacking(store: Path, target: Path) -> str:
+    """What the copy at `target` has and the store has not, counted in words: people may have put it there. "" where
+    nothing is, or no copy is there. Raises StoreError for something else in that place."""
+    if not target.exists():
+        return ""
+    told = []
+    with ExitStack() as stack:
+        copy = stack.enter_context(closing(open_reader(target)))
+        source = stack.enter_context(closing(open_reader(store))) if store.exists() else None
+        for (one, several), query in _KEPT.items():
+            with reading(store):
+                known = set(source.execute(query)) if source else set()
+            with reading(target):
+                if count := sum(row not in known for row in copy.execute(query)):
+                    told.append(f"{count:,} {one if count == 1 else several}")
+    return ", ".join(told)
+
+
+def back_up(
+    store: Path,
+    target: Path,
+    stopped: Callable[[], bool] = lambda: False,
+    before_replacing: Callable[[], object] = lambda: None,
+) -> None:
     """Copies the store, and puts the copy in the place of `target` once it can be read; recorders are not held up.
 
     The target may be on a network file system: no other process opens the file before it has its name, and it has no
-    WAL. Raises StoreError, and BackupStopped where `stopped` became true; what was at `target` stays then.
+    WAL. Raises StoreError, BackupStopped where `stopped` became true, and what `before_replacing` raises; what was at
+    `target` stays then.
     """
     new = beside(target, ".new")
     try:
@@ -36,6 +73,7 @@ def back_up(store: Path, target: Path, stopped: Callable[[], bool] = lambda: Fal
         try:
             with closing(open_reader(store)) as source:
                 _copy(source, new, stopped)
+            before_replacing()
             new.replace(target)
             _sync_folder(target.parent)
         finally:

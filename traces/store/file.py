@@ -288,6 +288,14 @@ def is_driven(store: Path) -> bool:
     return _is_held(driver_file(store))
 
 
+def _is_starting(store: Path) -> bool:
+    """Whether a cluster's run has begun that has not written its store yet."""
+    try:
+        return driver_file(store).is_file() and is_driven(store)
+    except (OSError, ValueError):
+        return False
+
+
 def _is_held(path: Path) -> bool:
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -594,6 +602,12 @@ def _remove(building: Path) -> None:
 def require_store(path: Path) -> None:
     """Refuses what is no store without creating anything beside it, which an ordinary connection might do."""
     if not is_there(path):
+        if _is_starting(path):
+            raise StoreError(
+                f"There is no store at {path} yet: a run on a cluster is starting",
+                hint="Ask again once its workers are there: it writes the store before its first trial.",
+                code="not_found",
+            )
         raise StoreError(
             f"There is no store at {path}",
             hint="Check the path; `toolablate run PLAN.toml` creates the store that its plan names.",

@@ -4,28 +4,26 @@ import contextlib
 import os
 import re
 import sqlite3
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from toolablate.traces.errors import InputError, StoreError
-from toolablate.traces.records import Condition, Label, Run, Score, digest_text
+from toolablate.traces.records import Label, Run, Score, digest_text
 from toolablate.traces.store.digests import content_digest, listing_digest, record_content, trace_digest
 from toolablate.traces.store.file import (
     Gate,
     build_aside,
     is_there,
     make_folder,
-    open_reader,
-    reading,
     require_local_disk,
     unwritable,
 )
+from toolablate.traces.store.merge_inputs import SHOWN, Attempt, Input, require_joinable, require_one_plan
 from toolablate.traces.store.texts import (
     Bases,
     TextReader,
@@ -39,22 +37,20 @@ from toolablate.traces.store.texts import (
 )
 from toolablate.traces.store.trials import TRACE_QUERY, read_trace
 from toolablate.traces.store.verification import VerifyReport, verify
-from toolablate.traces.store.writing import IMPORTED, fingerprint_of_runs
 
 Tell = Callable[[int, int], object]
 """Is told how many trials are copied, of how many."""
 
-SHOWN = 5
-
 
 @dataclass(frozen=True, slots=True)
 class MergeReport:
-    """What came of a merge. `taken` counts by input the finished trials whose record is from there, `same` those that
-    several inputs had with one record. `left_out` tells what lost to the first input that had it. `renamed` counts
-    questions, models and conditions whose names or prices differ: those of the first input count. `checked` is what
-    `verify` found of the output."""
+    """What came of a merge. `parts` counts by input its questions, conditions and models, `taken` the finished trials
+    whose record is from there; `same` are those that several inputs had with one record. `left_out` tells what lost to
+    the first input that had it. `renamed` counts questions, models and conditions whose names or prices differ: those
+    of the first input count. `checked` is what `verify` found of the output."""
 
     output: str
+    parts: dict[str, dict[str, int]]
     taken: dict[str, int]
     same: int
     left_out: tuple[str, ...]
@@ -75,7 +71,7 @@ def merge(
     is there once. Attempts of all are kept, those of the record that counts with their numbers. Of two different
     records of one thing that of the first input counts where `keep_first`.
 
-    Raises InputError for stores that cannot be joined: another environment, nothing in common, one store twice, two
+    Raises InputError for stores that cannot be joined: another environment or plan, one store twice, two
     records of one thing; StoreError for an output that is there or cannot be written, and for a damaged input.
     """
     into = Path(output)
@@ -83,10 +79,11 @@ def merge(
         raise _exists(into)
     require_local_disk(into)
     with ExitStack() as stack:
-        sources = [_Source(number, Path(path), stack) for number, path in enumerate(inputs)]
+        sources = [Input(number, Path(path), stack) for number, path in enumerate(inputs)]
         for number, source in enumerate(sources):
             for other in sources[:number]:
-                _require_joinable(other, source)
+                require_joinable(other, source)
+        require_one_plan(sources)
         choice = _Choice(sources)
         _require_decided(choice.conflicts, keep_first)
         made = make_folder(into)
@@ -105,7 +102,8 @@ def merge(
             raise
     taken = {str(source.path): choice.homes.count(source.number) for source in sources}
     left_out = (*choice.conflicts, *joining.conflicts)
-    return MergeReport(str(into), taken, choice.same, left_out, joining.renamed, checked)
+    parts = {str(source.path): source.counts for source in sources}
+    return MergeReport(str(into), parts, taken, choice.same, left_out, joining.renamed, checked)
 
 
 def _exists(output: Path) -> StoreError:
@@ -154,106 +152,6 @@ def _name(building: Path, output: Path) -> None:
         raise unwritable(output, error) from error
 
 
-# What is joined: stores, each at one moment, and whether they fit together.
-
-
-class _Attempt(NamedTuple):
-    source: int
-    key: int
-    number: int
-    started: str
-    outcome: str | None
-    digest: bytes | None
-
-    @property
-    def finished(self) -> bool:
-        return self.outcome in ("answered", "budget")
-
-    def is_same(self, other: "_Attempt") -> bool:
-        """Also where one store was copied while the attempt was under way."""
-        if self.digest and other.digest:
-            return self.digest == other.digest
-        return (self.number, self.started) == (other.number, other.started)
-
-
-class _Source:
-    """An input, read only. Opening raises StoreError."""
-
-    def __init__(self, number: int, path: Path, stack: ExitStack) -> None:
-        self.number = number
-        self.path = path
-        self.connection = open_reader(path)
-        stack.callback(self.connection.close)
-        # One moment of the store, whatever a recorder adds meanwhile.
-        self.rows("BEGIN")
-        self.trials: dict[str, tuple[Any, ...]] = {
-            row[0]: row
-            for row in self.rows("SELECT id, key, question, model, condition, repeat FROM trials ORDER BY key")
-        }
-        self.attempts: dict[str, list[_Attempt]] = defaultdict(list)
-        for trial, *attempt in self.rows(
-            "SELECT trials.id, traces.key, attempt, started_at, traces.outcome, traces.digest FROM traces"
-            " JOIN trials ON trials.key = traces.trial ORDER BY traces.trial, attempt"
-        ):
-            self.attempts[trial].append(_Attempt(number, *attempt))
-        self.runs = [
-            (key, self.record(Run, body)) for key, body in self.rows("SELECT key, body FROM runs ORDER BY key")
-        ]
-
-    def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
-        with self.reading():
-            return self.connection.execute(query, values).fetchall()
-
-    @contextmanager
-    def reading(self) -> Iterator[None]:
-        """Damage is told with the name of the store."""
-        try:
-            with reading(self.path):
-                yield
-        except StoreError as error:
-            if error.code == "corrupt" and str(self.path) not in error.message:
-                error.message = f"Cannot merge {self.path}. {error.message}"
-            raise
-
-    def record(self, kind: Any, body: bytes) -> Any:
-        with self.reading():
-            return kind.model_validate(TextReader(self.connection).unpack(body))
-
-    def ids(self, table: str) -> frozenset[str]:
-        return frozenset(row[0] for row in self.rows(f"SELECT id FROM {table}"))  # noqa: S608 - our names
-
-    def parent(self, trial: str) -> tuple[str, int] | None:
-        """The trial and attempt that a counterfactual goes on from."""
-        return self._parents.get(self.trials[trial][4])
-
-    @cached_property
-    def _parents(self) -> dict[int, tuple[str, int]]:
-        rows = self.rows("SELECT key, body FROM conditions WHERE parent NOT NULL")
-        resumed = {key: self.record(Condition, body).resumed for key, body in rows}
-        return {key: (each.trial, each.attempt) for key, each in resumed.items() if each}
-
-
-def _require_joinable(one: _Source, other: _Source) -> None:
-    if one.path.samefile(other.path):
-        raise InputError(f"{other.path} is named twice", hint="name each store once", code="usage")
-    ours, theirs = (fingerprint_of_runs(each.connection) for each in (one, other))
-    differing = [part for part in sorted(ours.keys() & theirs.keys()) if ours[part] != theirs[part]]
-    differing += sorted((ours.keys() ^ theirs.keys()) & {IMPORTED})
-    if differing:
-        told = "; ".join(f"{part} = {ours.get(part)!r} and {theirs.get(part)!r}" for part in differing)
-        raise InputError(
-            f"the trials in {one.path} and {other.path} ran in different environments: {told}",
-            hint="trials of two environments cannot be compared: run one of them again as the other",
-            code="other_environment",
-        )
-    if not any(one.ids(table) & other.ids(table) for table in ("questions", "conditions")):
-        raise InputError(
-            f"{one.path} and {other.path} have no question and no condition in common",
-            hint="only stores of one plan can be joined",
-            code="nothing_in_common",
-        )
-
-
 # Which attempts at a trial are kept, in which order.
 
 
@@ -261,10 +159,10 @@ class _Choice:
     """`conflicts` tells in words of trials with two finished records, of which the first input's counts; `homes` is the
     input of each finished trial, `same` counts those that several inputs had."""
 
-    def __init__(self, sources: Sequence[_Source]) -> None:
+    def __init__(self, sources: Sequence[Input]) -> None:
         self._sources = sources
-        self._kept: dict[str, list[_Attempt]] = {}
-        self._same_as: dict[tuple[int, int], _Attempt] = {}
+        self._kept: dict[str, list[Attempt]] = {}
+        self._same_as: dict[tuple[int, int], Attempt] = {}
         self.conflicts: list[str] = []
         self.homes: list[int] = []
         self.same = 0
@@ -272,13 +170,13 @@ class _Choice:
             for trial in source.trials:
                 self.of(trial)
 
-    def of(self, trial: str) -> list[_Attempt]:
+    def of(self, trial: str) -> list[Attempt]:
         """Those that are kept, in the order of their new numbers."""
         if trial not in self._kept:
             self._kept[trial] = self._chosen(trial)
         return self._kept[trial]
 
-    def is_there(self, source: _Source, trial: str) -> bool:
+    def is_there(self, source: Input, trial: str) -> bool:
         """False for a counterfactual that names its parent's attempt by a number that is now another's or nobody's."""
         parent = source.parent(trial)
         if parent is None:
@@ -289,13 +187,13 @@ class _Choice:
         own = next((each for each in source.attempts[identity] if each.number == number), None)
         return own is not None and self.kept(own) in self.of(identity)[number - 1 : number]
 
-    def kept(self, attempt: _Attempt) -> _Attempt:
+    def kept(self, attempt: Attempt) -> Attempt:
         """The one that is copied for it."""
         while (found := self._same_as.get(attempt[:2])) is not None:
             attempt = found
         return attempt
 
-    def _chosen(self, trial: str) -> list[_Attempt]:
+    def _chosen(self, trial: str) -> list[Attempt]:
         holders = [each for each in self._sources if trial in each.trials and self.is_there(each, trial)]
         several = [source.attempts.get(trial, []) for source in holders]
         ended = [next((each for each in attempts if each.finished), None) for attempts in several]
@@ -314,7 +212,7 @@ class _Choice:
         self.same += counts is not None and sum(end is not None and end.digest == counts.digest for end in ended) > 1
         return kept
 
-    def _add(self, kept: list[_Attempt], attempts: Sequence[_Attempt]) -> None:
+    def _add(self, kept: list[Attempt], attempts: Sequence[Attempt]) -> None:
         for attempt in attempts:
             place = next((place for place, each in enumerate(kept) if each.is_same(attempt)), None)
             if place is None:
@@ -346,7 +244,7 @@ _TRACE = (
 class _Moved:
     """Texts of an input by their keys in the output, where each is put when it is first met."""
 
-    def __init__(self, source: _Source, connection: sqlite3.Connection, texts: TextWriter) -> None:
+    def __init__(self, source: Input, connection: sqlite3.Connection, texts: TextWriter) -> None:
         self._source = source
         self._connection = connection
         self._texts = texts
@@ -392,7 +290,7 @@ class _Joining:
     """`conflicts` tells in words what the inputs differ in besides trials, `renamed` counts what differs in names or
     prices alone."""
 
-    def __init__(self, connection: sqlite3.Connection, sources: Sequence[_Source], choice: _Choice) -> None:
+    def __init__(self, connection: sqlite3.Connection, sources: Sequence[Input], choice: _Choice) -> None:
         self._connection = connection
         self._sources = sources
         self._choice = choice
@@ -427,7 +325,7 @@ class _Joining:
         self._put_runs()
         self._connection.execute("COMMIT")
 
-    def _put_named(self, source: _Source, table: str, which: str, values: Sequence[int] = ()) -> None:
+    def _put_named(self, source: Input, table: str, which: str, values: Sequence[int] = ()) -> None:
         names = _NAMED[table].split(", ")
         for old, *row in source.rows(f"SELECT key, {_NAMED[table]} FROM {table}{which} ORDER BY key", values):  # noqa: S608
             given = dict(zip(names, row, strict=True))
@@ -454,7 +352,7 @@ class _Joining:
         )
         return int(cursor.lastrowid or 0)
 
-    def _put_trial(self, source: _Source, trial: str) -> None:
+    def _put_trial(self, source: Input, trial: str) -> None:
         _, _, question, model, condition, repeat = source.trials[trial]
         if (source.number, "conditions", condition) not in self._keys:
             self._put_named(source, "conditions", " WHERE key = ?", (condition,))
@@ -466,7 +364,7 @@ class _Joining:
             with source.reading():
                 raise damaged(f"trial {trial} names a question, model or condition that is missing")
         key = self._trials[trial] = self._insert("trials", {"id": trial, **keys, "repeat": repeat})
-        current: _Attempt | None = None
+        current: Attempt | None = None
         for number, attempt in enumerate(self._choice.of(trial), start=1):
             self._traces[attempt[:2]] = self._put_attempt(key, attempt, number)
             if attempt.outcome and (current is None or not current.finished):
@@ -477,7 +375,7 @@ class _Joining:
                 (self._traces[current[:2]], current.outcome, key),
             )
 
-    def _put_attempt(self, trial: int, attempt: _Attempt, number: int) -> int:
+    def _put_attempt(self, trial: int, attempt: Attempt, number: int) -> int:
         source, moved = self._sources[attempt.source], self._moved[attempt.source]
         ((*found,),) = source.rows(f"SELECT {_TRACE} FROM traces WHERE key = ?", (attempt.key,))  # noqa: S608 - our own
         row = dict(zip(_TRACE.split(", "), found, strict=True))
@@ -501,19 +399,19 @@ class _Joining:
                 self._insert(table, {"trace": key, name: of, "count": count})
         return key
 
-    def _renumbered(self, source: _Source, attempt: _Attempt, number: int) -> bytes:
+    def _renumbered(self, source: Input, attempt: Attempt, number: int) -> bytes:
         """The digest of an attempt under another number, which is part of its content."""
         (row,) = source.rows(f"{TRACE_QUERY} WHERE traces.key = ?", (attempt.key,))
         with source.reading():
             trace = read_trace(source.connection, row, TextReader(source.connection))
         return bytes.fromhex(trace_digest(trace.model_copy(update={"attempt": number})))
 
-    def _new_trace(self, source: _Source, trial: str, old: int) -> int | None:
+    def _new_trace(self, source: Input, trial: str, old: int) -> int | None:
         """Of a trace that something was said of; None where it is left out."""
         own = next((each for each in source.attempts.get(trial, ()) if each.key == old), None)
         return None if own is None else self._traces.get(self._choice.kept(own)[:2])
 
-    def _put_said(self, source: _Source, table: str, by: tuple[str, str], columns: tuple[str, ...]) -> None:
+    def _put_said(self, source: Input, table: str, by: tuple[str, str], columns: tuple[str, ...]) -> None:
         names = ("trial", "trace", "digest", "body", *by, *columns)
         told = ", ".join(f"said.{name}" for name in names[1:])
         for trial, question, *row in source.rows(
@@ -543,7 +441,7 @@ class _Joining:
     def _columns(self, table: str) -> list[str]:
         return [row[1] for row in self._connection.execute(f"PRAGMA table_info({table})")]
 
-    def _is_outdated(self, source: _Source, question: str, body: bytes) -> bool:
+    def _is_outdated(self, source: Input, question: str, body: bytes) -> bool:
         """A score by an answer key that does not count."""
         if question not in self._other_keys:
             return False
@@ -552,7 +450,7 @@ class _Joining:
         ).fetchone()
         return source.record(Score, body).target not in ("", target)
 
-    def _put_designs(self, source: _Source) -> None:
+    def _put_designs(self, source: Input) -> None:
         for identity, digest, body in source.rows("SELECT id, digest, body FROM designs ORDER BY key"):
             if not self._connection.execute("SELECT 1 FROM designs WHERE id = ?", (identity,)).fetchone():
                 moved = self._moved[source.number].body(body)

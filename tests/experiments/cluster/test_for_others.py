@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from collections.abc import Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,11 @@ from tests.conftest import Cli
 from tests.experiments.cluster.test_runs import Engine, run
 from tests.experiments.plan_files import endpoint_plan, right, wait_for
 from tests.servers.chat_server import ChatServer, Step, Until
-from tests.traces.samples import filled
+from tests.traces.samples import WHEN, filled
 
+import toolablate as tb
 from toolablate.experiments.cluster import fleet as driver
-from toolablate.experiments.cluster import for_others
+from toolablate.experiments.cluster import for_others, joining, on_ray
 from toolablate.experiments.cluster.in_process import InProcess
 from toolablate.experiments.cluster.messages import WorkerLost
 from toolablate.experiments.cluster.opening import PlanOpener, opens_of
@@ -26,7 +28,9 @@ from toolablate.experiments.running.launch import launch
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.reports.terminal.status import worker_told
 from toolablate.traces.errors import InputError, StoreError
-from toolablate.traces.store import DriverLock, NoWorker, Recorder, WorkerStanding, standing, write_workers
+from toolablate.traces.records import Label
+from toolablate.traces.store import DriverLock, NoWorker, Recorder, Store, WorkerStanding, standing, write_workers
+from toolablate.traces.store.merging import merge
 from toolablate.traces.store.workers import read_workers, workers_file
 
 
@@ -174,7 +178,7 @@ def test_a_backup_is_made_at_the_end_and_a_run_goes_on_from_it_elsewhere(
     assert (len(engines), cli("verify", backup, "--same-as", store).returncode) == (1, 0)
     # The machine is lost. Who forgets to copy the backup is stopped before it is replaced.
     elsewhere = tmp_path / "elsewhere" / "run.sqlite"
-    with pytest.raises(InputError, match=r"cluster\.backup: .*holds 3 finished trials that the store .* lacks"):
+    with pytest.raises(InputError, match=r"cluster\.backup: .*has 3 finished trials.* that the store .* lacks"):
         run(path, elsewhere)
     assert not elsewhere.exists()
     shutil.copy(backup, elsewhere)
@@ -228,9 +232,102 @@ async def test_a_backup_in_the_place_of_something_else_is_refused(tmp_path: Path
         for_others.require_backup_of(store, tmp_path / "unmounted" / "run.sqlite")
     with pytest.raises(InputError, match="names the store itself"):
         for_others.require_backup_of(store, tmp_path / "." / "run.sqlite")
+    for name in ("run.sqlite-wal", "run.sqlite-shm"):
+        with pytest.raises(InputError, match="names the store by a file of its own"):
+            for_others.require_backup_of(store, tmp_path / name)
     await filled(other.with_suffix(".db"), 2)
-    with pytest.raises(InputError, match="holds 2 finished trials") as refused:
+    with pytest.raises(InputError, match=r"has 2 finished trials, .* that the store") as refused:
         for_others.require_backup_of(store, other.with_suffix(".db"))
     assert "toolablate merge" in refused.value.hint
     Recorder(store).close()
     for_others.require_backup_of(store, store.with_name("new.sqlite"))
+
+
+async def test_what_people_put_into_the_copy_is_not_replaced(tmp_path: Path) -> None:
+    store, backup = tmp_path / "run.sqlite", tmp_path / "copy.sqlite"
+    await filled(store, 2)
+    warned: list[str] = []
+    with ThreadPoolExecutor(1) as thread:
+        copies = for_others._Copies(store, backup, warned.append, thread)
+        await copies.make()
+        with Recorder(backup) as recorder:
+            trial = min(recorder.finished_trials())
+            # Else its copy would be taken for the file that it writes.
+            await copies.make()
+            assert "is written by another process" in warned.pop()
+            copies._warned = False
+            recorder.label(Label(trial=trial, person="ada", at=WHEN, mechanism=None))
+        await copies.make()
+        await copies.make()
+    assert len(warned) == 1
+    assert "has 1 label that the store" in warned[0]
+    assert f"toolablate merge {store} {backup} -o NEW" in warned[0]
+    with Store(backup) as opened:
+        assert [label.person for label in opened.labels()] == ["ada"]
+    with pytest.raises(InputError, match="has 1 label that the store"):
+        for_others.require_backup_of(store, backup)
+    merge([store, backup], tmp_path / "joined.sqlite")
+    for_others.require_backup_of(tmp_path / "joined.sqlite", backup)
+
+
+async def test_what_is_put_into_the_copy_while_the_next_is_made_is_not_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, backup = tmp_path / "run.sqlite", tmp_path / "copy.sqlite"
+    await filled(store, 2)
+    warned: list[str] = []
+    plain = for_others.back_up
+
+    def label_meanwhile(*given: Any) -> None:
+        with Recorder(backup) as recorder:
+            trial = min(recorder.finished_trials())
+            recorder.label(Label(trial=trial, person="ada", at=WHEN, mechanism=None))
+        plain(*given)
+
+    with ThreadPoolExecutor(1) as thread:
+        copies = for_others._Copies(store, backup, warned.append, thread)
+        await copies.make()
+        monkeypatch.setattr(for_others, "back_up", label_meanwhile)
+        await copies.make()
+    assert "has 1 label that the store" in warned[0]
+    with Store(backup) as opened:
+        assert len(opened.labels()) == 1
+
+
+def test_a_run_that_begins_before_its_nodes_waits_for_them_and_then_ends(
+    chat_server: ChatServer, tmp_path: Path, engines: list[Engine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, there = on_ray.open_ray, [("head (10.0.0.1)", 0.0)]
+    looks: list[int] = []
+
+    def open_once_there(section: ClusterSection, *given: Any) -> Any:
+        looks.append(len(looks))
+        if len(looks) < 3:
+            raise joining.too_few_cpus(section, there)
+        return opened(section, *given)
+
+    monkeypatch.setattr("toolablate.experiments.cluster.on_ray.open_ray", open_once_there)
+    monkeypatch.setattr(driver, "LOOK_SECONDS", 0.001)
+    plan, text = load_plan(endpoint_plan(tmp_path, chat_server.url, count=1, extra="[cluster]\naddress = 'auto'"))
+    told: list[str] = []
+    chat_server.answers(right)
+    with RunProgress() as progress:
+        monkeypatch.setattr(progress, "tell", told.append)
+        assert launch(plan, text, progress, opens=opens_of(plan)).missing == 0
+    waits = [each for each in told if "Waiting" in each]
+    assert len(waits) == 1
+    assert "which needs 1 CPU (cluster.cpus): head (10.0.0.1) has 0 CPUs. Waiting 300 s" in waits[0]
+    looks.clear()
+    monkeypatch.setattr(driver, "PATIENCE_SECONDS", 0.0)
+    with pytest.raises(InputError, match=r"head .* has 0 CPUs") as ended:
+        run(plan.file, tmp_path / "other.sqlite")
+    assert "start Ray on nodes" in ended.value.hint
+
+
+def test_a_run_in_python_names_its_cluster(chat_server: ChatServer, tmp_path: Path, engines: list[Engine]) -> None:
+    path = endpoint_plan(tmp_path, chat_server.url, count=1, extra="[cluster]\naddress = 'auto'")
+    chat_server.answers(right)
+    assert tb.run(path, cluster="none", progress=False).complete
+    assert engines == []
+    assert tb.run(path, store=tmp_path / "other.sqlite", cluster="local", progress=False).complete
+    assert len(engines) == 1

@@ -95,6 +95,16 @@ def test_a_file_without_a_token_is_refused_before_ray_reads_it(
     assert f"> {path}" in refused.value.hint
 
 
+def test_where_no_ray_runs_auto_says_so_in_our_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ray")
+    monkeypatch.setattr("ray._private.services.canonicalize_bootstrap_address", lambda address: None)
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "a" * 64)
+    with ExitStack() as stack, pytest.raises(InputError) as refused:
+        joining.join(ClusterSection(address="auto"), stack, lambda _: None)
+    assert refused.value.message.endswith("there is no cluster to join at 'auto': no Ray runs on this machine")
+
+
 def test_who_has_no_token_is_told_how_to_make_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
     with ExitStack() as stack, pytest.raises(InputError) as refused:

@@ -38,7 +38,7 @@ def test_doctor_tries_each_node_that_could_have_workers(nodes: Nodes, tmp_path: 
     assert looked.returncode == 0, looked.stdout + looked.stderr
     found = [{each["name"]: each["detail"] for each in node["findings"]} for node in json.loads(looked.stdout)["nodes"]]
     (head,) = [each for each in found if "processors" in each]
-    assert "no worker is started there: it has 0 CPUs" in head["processors"]
+    assert "no worker is started there: it has 0 of 1 CPUs (cluster.cpus)" in head["processors"]
     assert [each.get("sandbox", "") for each in found if each is not head] == [
         "bubblewrap ran and interrupted cells"
     ] * 2

@@ -185,6 +185,7 @@ def test_ctrl_c_ends_a_run_its_workers_and_their_kernels_and_the_same_command_go
         said, _ = running.communicate(timeout=300)
     assert running.returncode == 1, said
     assert "you stopped the run" in said
+    assert ("Cancelling running trials" in said) == (presses == 2)
     wait_for(lambda: not still_there(begun))
     cancelled = asked if presses == 2 else 0
     again = on_ray(path, store, ray_folder)

@@ -21,7 +21,7 @@ from toolablate.experiments.cluster import fleet as driver
 from toolablate.experiments.cluster.fleet import FleetExecutor
 from toolablate.experiments.cluster.in_process import InProcess
 from toolablate.experiments.cluster.lent import Lent
-from toolablate.experiments.cluster.opening import PlanOpener, opens_of, questions_read
+from toolablate.experiments.cluster.opening import PlanOpener, opens_of, questions_read, refuse_other_environment
 from toolablate.experiments.environment.environment import fingerprint_of
 from toolablate.experiments.plans.plan import Plan, load_plan
 from toolablate.experiments.replay.on_workers import PlanOfReplays, ReplayOpener
@@ -181,6 +181,22 @@ def with_a_file(folder: Path, url: str) -> Path:
     lines = questions.read_text(encoding="utf-8").splitlines()
     questions.write_text("\n".join(line[:-1] + ', "files": ["table.csv"]}' for line in lines), encoding="utf-8")
     return path
+
+
+def test_a_tool_of_ones_own_that_is_another_is_named_with_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = "from toolablate.tools import tool\n\n@tool\ndef half(number: int) -> float:\n    'Halves.'\n    return number / 2\n"
+    (tmp_path / "tools_of_a_node.py").write_text(own, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    path = endpoint_plan(tmp_path, "http://e/v1", count=1)
+    conditions = "[{ name = 'own', tools = ['tools_of_a_node:half'] }]"
+    path.write_text(path.read_text(encoding="utf-8").replace("['none']", conditions), encoding="utf-8")
+    plan, _ = load_plan(path)
+    ours = plan.resolved_conditions()
+    with pytest.raises(InputError) as refused:
+        refuse_other_environment(plan, ours, {"tool tools_of_a_node:half": "f" * 64}, path)
+    assert refused.value.message.endswith(f"at the driver; look at {tmp_path / 'tools_of_a_node.py'}")
 
 
 ARCHIVE = "[web]\nmode = 'replay'\narchive = 'kept'"

@@ -205,11 +205,13 @@ def test_gradings_have_a_bar_and_lines_of_their_own(tmp_path: Path, monkeypatch:
             progress.judge_given_up("j", GivenUp(1, "it is \x1b[31mdown"))
             progress.beat()
             progress.stopping()
+            progress.cancelling()
     assert lines.getvalue().splitlines() == [
         "0 of 2 trials to run (2 are in the store already)",
         "3 answers to be graded by judges",
         "1/3 answers graded, 1 could not be graded",
         "Stopping: running judgements finish first; Ctrl-C again cancels them",
+        "Cancelling running judgements: the next run does them again",
         "j: 1 answer left ungraded, it is down",
     ]
     assert "answers graded" in screen.getvalue()
