@@ -216,8 +216,8 @@ def try_each_node(
             options: dict[str, Any] = {"num_cpus": 0, "max_restarts": 0, "scheduling_strategy": there}
             actors.append(ray.remote(RayNode).options(**options).remote(packed, os.environ.get(_THREADS)))
             tried[identity] = actors[-1].tried.remote()
-    tell(f"Trying {counted(len(tried), 'node')} ...")
     if tried:
+        tell(f"Trying {counted(len(tried), 'node')} ...")
         ray.wait(list(tried.values()), num_returns=len(tried), timeout=seconds)
     said = []
     for identity, name, cpus in there_are:
