@@ -17,7 +17,6 @@ from toolablate.traces.store.backup import BackupStopped, back_up, lacking
 
 TELL_SECONDS = 2.0
 BACKUP_SECONDS = 600.0
-OTHER_FOLDER = "mount or make it first, or name a file in another folder"
 _OWN_FILES = ("wal", "shm", "journal", "lock", "driver", "workers", "new")
 
 
