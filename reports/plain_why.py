@@ -57,7 +57,7 @@ from toolablate.reports.happened import (
 from toolablate.reports.quoted import quoted
 from toolablate.reports.run_groups import tells_form, total
 from toolablate.reports.turn import AT_CALLS, Turn, asked_at, right_until, since_adopted, told_since, turn_of
-from toolablate.reports.weighing import HOW, Weighing, weighing
+from toolablate.reports.weighing import BY_STORE, HOW, Weighing, weighing
 from toolablate.reports.why_against import against, drawn_again, named_shares, raised, turn_against
 from toolablate.reports.would_tell import would_tell
 from toolablate.traces.records import Attribution, Diagnosis, Mechanism
@@ -82,12 +82,16 @@ def why_parts(told: Explanation) -> tuple[WhyPart, ...]:
     weighed = weighing(named_shares(told, attribution), told) if attribution is not None else None
     found = (
         WhyPart("Verdict", tuple(_verdict(told, weighed))),
-        *([WhyPart(WEIGHED, (HOW,), weighed.table)] if weighed is not None else []),
+        *([WhyPart(WEIGHED, _how(weighed, told), weighed.table)] if weighed is not None else []),
         WhyPart("How we know", tuple(_known(told))),
         WhyPart(_against_title(told), tuple(against(told))),
         WhyPart("What would tell", tuple(would_tell(told))),
     )
     return tuple(part for part in found if part.lines)
+
+
+def _how(weighed: Weighing, told: Explanation) -> tuple[str, ...]:
+    return (HOW, BY_STORE) if weighed.moved and told.rates.store else (HOW,)
 
 
 def _against_title(told: Explanation) -> str:

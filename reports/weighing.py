@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from toolablate.analysis.attribution.change_rates import Where
+from toolablate.analysis.attribution.change_rates import Part, Where
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.replay_rules import blame, usual, usual_rate
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
@@ -66,8 +66,13 @@ class Weighing:
 
 ALONE = "By these runs"
 HOW = (
-    "The probability of a cause is how likely this trial would have been right without it. What no cause explains"
-    f" is {name_of('sampling_noise')} where any runs are mostly right, else {name_of('own_error')}."
+    "The probabilities add to 1: each is how likely it is that this cause cost the right answer. What no cause explains"
+    f" is divided between {name_of('sampling_noise')} and {name_of('own_error')}, by how likely it is that runs of any"
+    " kind are right more often than wrong."
+)
+BY_STORE = (
+    "Other trials of this store move them: by how often each cause changed anything there, and by how far early answers"
+    " agree with free ones. Where one moves, others give way."
 )
 
 
@@ -84,7 +89,11 @@ def weighing(shares: Shares, told: Explanation) -> Weighing | None:
         named.append((favoured, min(_left(named), round(100 * dict(ranked(attribution)).get(favoured, 0.0)))))
     lines = [
         WeighedCause(
-            name_of(cause), _runs(cause, attribution, evidence), _hundredths(alone, cause), _store(cause, told), share
+            name_of(cause),
+            _runs(cause, attribution, evidence),
+            _hundredths(alone, cause),
+            _store(cause, told, share - _hundredths(alone, cause)),
+            share,
         )
         for cause, share in named
     ]
@@ -94,22 +103,21 @@ def weighing(shares: Shares, told: Explanation) -> Weighing | None:
         most = max(range(len(lines)), key=lambda place: lines[place].alone)
         lines[most] = replace(lines[most], alone=lines[most].alone + left)
     if max(left, 0) or _left(named):
-        rest = abs(max(left, 0) - _left(named)) >= LEAST_MOVED
-        store = _most_moved(alone, attribution, told, {cause for cause, _ in named}) if rest else ""
+        by = _left(named) - max(left, 0)
+        store = _most_moved(alone, by, told, {cause for cause, _ in named}) if abs(by) >= LEAST_MOVED else ""
         lines.append(WeighedCause("all others", "", max(left, 0), store, _left(named)))
     moved = any(abs(each.alone - each.share) >= LEAST_MOVED for each in lines)
     turned = _turned(lines, shares, name_of(favoured), by_store=bool(told.rates.store))
     return Weighing(tuple(lines), moved, turned) if moved or len(named) > 1 else None
 
 
-def _most_moved(
-    alone: Mapping[Mechanism, float], attribution: Attribution, told: Explanation, named: Collection[Mechanism]
-) -> str:
-    """Of all others the one that the store moves most, in the way in which it moves them all."""
-    moved = {each: attribution.shares.get(each, 0.0) - share for each, share in alone.items() if each not in named}
-    than = "more than" if sum(moved.values()) > 0 else "less than"
-    ordered = sorted(moved, key=lambda each: -abs(moved[each]))
-    found = ((each, said) for each in ordered if than in (said := _store(each, told)))
+def _most_moved(alone: Mapping[Mechanism, float], by: int, told: Explanation, named: Collection[Mechanism]) -> str:
+    """Of all others, which moved `by` these hundredths together, the one that the store moves most in that way."""
+    attribution = told.explained.attribution
+    shares = attribution.shares if attribution is not None else {}
+    moved = {each: shares.get(each, 0.0) - share for each, share in alone.items() if each not in named}
+    ordered = sorted((each for each in moved if moved[each] * by > 0), key=lambda each: -abs(moved[each]))
+    found = ((each, said) for each in ordered if " assumed" in (said := _store(each, told, by)))
     return next((f"{name_of(each)}: {said}" for each, said in found), "")
 
 
@@ -150,8 +158,9 @@ def _runs(cause: Mechanism, attribution: Attribution, evidence: Evidence) -> str
     return f"{in_all}; where this alone differs {pair[0].count} and {pair[1].count}"
 
 
-def _store(cause: Mechanism, told: Explanation) -> str:
-    """`4 of 6 came right without it (a result of it has the answer given), more than the .30 assumed`."""
+def _store(cause: Mechanism, told: Explanation, moved: int) -> str:
+    """`5 of the 6 where a result of it has the answer given came right without it, more than the .30 assumed`. What was
+    assumed is told only where it fits how many hundredths the store `moved` the cause: others may move it too."""
     evidence, rates = told.explained.evidence, told.rates
     if cause in BY_CHANCE:
         return ""
@@ -161,22 +170,25 @@ def _store(cause: Mechanism, told: Explanation) -> str:
     # A trial has such a step several times, each with that rate.
     times = known.seen / known.trials
     assumed, found = (1 - (1 - each) ** times for each in (known.prior, rate))
-    than = "as the"
+    than, fits = "as the", abs(moved) < LEAST_MOVED
     if abs(found - assumed) >= LEAST_RATE:
-        than = "more than the" if found > assumed else "less than the"
-    which = f" ({shown})" if (shown := _SHOWN.get(known.step[1])) else ""
-    often = f"{known.changed:.0f} of {known.trials:.0f}"
-    return f"{often} came right without it{which}, {than} {chance(assumed)} assumed"
+        than, fits = ("more than the", moved > 0) if found > assumed else ("less than the", moved < 0)
+    part, where = known.step
+    which = f"the {known.trials:.0f} {_SHOWN.get(where) or _ENDED[part]}"
+    beside = f", {than} {chance(assumed)} assumed" if fits else ""
+    return f"{known.changed:.0f} of {which} came right without it{beside}"
 
 
 _SHOWN: Mapping[Where, str] = {
-    "at_the_fall": "belief falls at it, if anywhere",
-    "has_the_answer": "a result of it has the answer given",
-    "elsewhere": "neither early answers nor results point to it",
-    "not_asked": "nobody asked for early answers",
-    "called": "tools were called",
-    "not_called": "no tool was called",
-    "long": "results are long",
-    "very_long": "results are very long",
+    "at_the_fall": "whose belief falls at it, if anywhere,",
+    "has_the_answer": "where a result of it has the answer given",
+    "elsewhere": "where neither early answers nor results point to it",
+    "not_asked": "where nobody asked for early answers",
+    "called": "that called tools",
+    "not_called": "that called no tool",
+    "long": "with long results",
+    "very_long": "with very long results",
 }
 """Of which trials a number of the store is: of one cause there are several, by how it shows."""
+_ENDED: Mapping[Part, str] = {"budget": "that a limit ended", "tool_fault": "in which a tool failed"}
+"""The same of causes that show in one way."""

@@ -22,6 +22,7 @@ from tests.reports.attribution.samples import (
 
 from toolablate.analysis.attribution.arm_rules import blame_by_arms
 from toolablate.analysis.attribution.belief import belief_steps, flip_step
+from toolablate.analysis.attribution.change_rates import ChangeRates, FittedRate, Step, prior_rate
 from toolablate.analysis.attribution.decomposition import Arms, Replay, ToolKind
 from toolablate.analysis.attribution.evidence import Evidence, Explained, Explanation
 from toolablate.analysis.attribution.replay_rules import attribute_by_replay
@@ -30,6 +31,7 @@ from toolablate.reports.causes import counted_runs, overlap, ranked, shares_of, 
 from toolablate.reports.changed_runs import levels_of
 from toolablate.reports.happened import Happened
 from toolablate.reports.turn import Count, Turn
+from toolablate.reports.weighing import _store
 from toolablate.reports.why_against import named_shares
 from toolablate.reports.would_tell import _Test
 from toolablate.traces.records import Event, Mechanism, ReplayDesign
@@ -75,21 +77,34 @@ def evidences(draw: st.DrawFn) -> tuple[Evidence, tuple[Event, ...]]:
     return replace(made, score=score.model_copy(update={"trial": made.signals.trial})), tuple(events)
 
 
-def attributed(of: Evidence, events: tuple[Event, ...]) -> Explanation:
+STEPS: tuple[Step, ...] = (
+    *((part, where) for part in ("search", "code", "calling") for where in ("at_the_fall", "has_the_answer", "elsewhere")),
+    *((part, "not_asked") for part in ("search", "code", "calling")),
+    *((part, where) for part in ("availability", "prompt") for where in ("called", "not_called")),
+    *(("volume", "long"), ("budget", ""), ("tool_fault", "")),
+)  # fmt: skip
+RATES = st.lists(st.floats(0.01, 0.99), min_size=len(STEPS), max_size=len(STEPS)).map(
+    lambda drawn: ChangeRates(
+        store={step: FittedRate(step, prior_rate(step), rate, 12, 9) for step, rate in zip(STEPS, drawn, strict=True)}
+    )
+)
+
+
+def attributed(of: Evidence, events: tuple[Event, ...], rates: ChangeRates) -> Explanation:
     """As a store has it."""
     signals, arms = of.signals, of.inputs.arms
     by_trace = attribute_by_trace(signals, of.score, of.no_tools, of.repeats, None, arms.scaffold, blame_by_arms(of))
-    by_replay = attribute_by_replay(of)
+    by_replay = attribute_by_replay(of, rates)
     hypotheses = (by_trace,) if by_trace and by_replay else ()
-    return explanation(Explained(of, by_replay or by_trace, hypotheses), conversation=events)
+    return explanation(Explained(of, by_replay or by_trace, hypotheses), conversation=events, rates=rates)
 
 
 @settings(max_examples=15, deadline=None)
-@given(evidences(), st.sampled_from(["", "imported", "scripted"]))
+@given(evidences(), st.sampled_from(["", "imported", "scripted"]), st.just(ChangeRates()) | RATES)
 def test_no_sentence_contradicts_the_counts_and_probabilities_of_its_trial(
-    of: tuple[Evidence, tuple[Event, ...]], provider: str
+    of: tuple[Evidence, tuple[Event, ...]], provider: str, rates: ChangeRates
 ) -> None:
-    assert contradictions(replace(attributed(*of), provider=provider)) == []
+    assert contradictions(replace(attributed(*of, rates), provider=provider)) == []
 
 
 @settings(max_examples=15, deadline=None)
@@ -125,6 +140,7 @@ WITHOUT_TOOLS: dict[str, Any] = {"inputs": replace(inputs(replay=REPLAYED), tool
 OF_CODE = (*ran("print(2)", "molecular nitrogen"), *searched("gas", "1. Plants"), *ended("Answer: B"))
 GUESSED = attribution(method="trace", mechanism="lock_in", distraction=None, confidence=0.6)
 OF_THREE = explained(shares={"retrieval_distraction": 0.6, "lock_in": 0.3, "sampling_noise": 0.1})
+FALL: Step = ("search", "at_the_fall")
 PAGES = (
     explanation(replace(OF_THREE, hypotheses=(GUESSED,))),
     # Early answers surely get worse at a result, and the likeliest cause is none of a call.
@@ -179,6 +195,11 @@ PAGES = (
     explanation(explained(shares={"retrieval_distraction": 0.4, "calling": 0.38, "lock_in": 0.22})),
     # Wrong before any call.
     explanation(explained(evidence(trajectory=believed((1, 0, 0)), flip=None))),
+    # More probable than its runs make it, though it is rarer in the store than was assumed.
+    explanation(
+        explained(evidence(pivotal=None), shares={"retrieval_distraction": 0.9, "sampling_noise": 0.1}),
+        rates=ChangeRates(store={FALL: FittedRate(FALL, 0.5, 0.2, 12, 12)}),
+    ),
     # Other trials are right where calls are forbidden, and wrong where these return nothing.
     explanation(explained(evidence(**OF_CALLS), method="trace", mechanism="budget", distraction=None)),
 )
@@ -194,6 +215,10 @@ FAULTS: Mapping[str, tuple[str, Any]] = {
     "other replays than there are": ("plain_why.counted_runs", lambda *of: counted_runs(*of)[1:]),
     "other runs behind a probability": ("weighing.sides", lambda *of: (sides(*of)[0][1:], sides(*of)[1])),
     "probabilities of the table that do not add to 1": ("weighing._left", lambda _: 0),
+    "more in the store, and less probable": (
+        "weighing._store",
+        lambda cause, told, moved: _store(cause, told, -moved),
+    ),
     "an order that the store turned, untold": ("weighing._turned", lambda *_, **__: ""),
     "an order that nothing turned": (
         "weighing._turned",

@@ -68,7 +68,7 @@ def test_from_the_runs_to_the_probability_each_cause_has_its_own_number_of_the_s
     heads, *rows = weighed(explanation(found, rates=rates))
     assert heads == ("Cause", "Right runs of this trial", ALONE, "Wrong trials of this store", "Probability")
     assert rows[0][3:] == (
-        "9 of 21 came right without it (belief falls at it, if anywhere), less than the .50 assumed",
+        "9 of the 21 whose belief falls at it, if anywhere, came right without it, less than the .50 assumed",
         ".60",
     )
     assert [row[3] for row in rows[1:]] == ["", "", ""]
@@ -82,15 +82,26 @@ def test_what_the_store_moves_of_all_others_is_named() -> None:
     shares: dict[Mechanism, float] = {"retrieval_distraction": 0.99, "calling": 0.01}
     rest = weighed(explanation(explained(evidence(pivotal=None), shares=shares), rates=rates))[-1]
     assert rest[0] == "all others"
-    assert rest[3] == "" or rest[3].startswith("calling: 0 of 9 came right without it")
+    assert rest[3] == "" or rest[3].startswith("calling: 0 of the 9  without it")
 
 
 def test_of_a_cause_with_several_levels_the_assumed_rate_is_that_of_a_trial() -> None:
-    seen = FittedRate(("calling", "elsewhere"), 0.03, 0.03, 18, 6)
+    seen = FittedRate(("calling", "elsewhere"), 0.03, 0.1, 18, 6)
     rates = ChangeRates(store={seen.step: seen})
     shares: dict[Mechanism, float] = {"calling": 0.7, "retrieval_distraction": 0.3}
     (row, *_) = weighed(explanation(explained(mechanism="calling", distraction=None, shares=shares), rates=rates))[1:]
-    assert row[3].endswith("as the .09 assumed")
+    assert row[3].endswith("more than the .09 assumed")
+
+
+@pytest.mark.parametrize(("share", "said"), [(0.9, ""), (0.7, ", less than the .50 assumed")])
+def test_what_was_assumed_is_told_only_where_the_store_moves_the_cause_that_way(share: float, said: str) -> None:
+    rates = ChangeRates(store={AT_THE_FALL: FittedRate(AT_THE_FALL, 0.5, 0.2, 12, 12)})
+    shares: dict[Mechanism, float] = {"retrieval_distraction": share, "sampling_noise": 1 - share}
+    told = explanation(explained(evidence(pivotal=None), shares=shares), rates=rates)
+    (row, *_) = weighed(told)[1:]
+    assert row[3].endswith(f"came right without it{said}")
+    assert "Where one moves, others give way." in part(told, WEIGHED)
+    assert contradictions(told) == []
 
 
 def test_what_its_own_runs_favour_is_told_where_it_is_not_the_likeliest() -> None:
@@ -309,8 +320,8 @@ def test_numbers_of_the_store_say_of_which_trials_they_are() -> None:
     rates = ChangeRates(store={step: FittedRate(step, 0.5, 0.5, trials, trials) for step, trials in steps.items()})
     never: dict[str, Any] = {"trajectory": believed((8, 8, 8)), "flip": None}
     for more, said in (
-        (dict[str, Any](), "10 of 21 came right without it (belief falls at it, if anywhere), as the .50 assumed"),
-        (never, "6 of 11 came right without it (a result of it has the answer given), as the .50 assumed"),
+        (dict[str, Any](), "10 of the 21 whose belief falls at it, if anywhere, came right without it"),
+        (never, "6 of the 11 where a result of it has the answer given came right without it"),
     ):
         assert weighed(explanation(explained(evidence(pivotal=None, **more)), rates=rates))[1][3] == said
 

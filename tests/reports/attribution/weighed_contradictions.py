@@ -29,6 +29,7 @@ def weighed_otherwise(told: Explanation, attribution: Attribution, text: Mapping
     if not all(row[-1] in text.get(WEIGHED, "") for row in table):
         yield f"a table that is not on the page: {text}"
     yield from _of_columns(table, text)
+    yield from _of_direction(table)
     yield from _of_order(table, attribution, text["Verdict"])
     yield from _of_runs(table, told.explained.evidence)
 
@@ -58,9 +59,20 @@ def _of_columns(table: Table, text: Mapping[str, str]) -> Iterator[str]:
             yield f"{name}: {said}, and in the table {shares[name]}"
 
 
+def _of_direction(table: Table) -> Iterator[str]:
+    """What is said of the store goes with how it moves the cause."""
+    shares, alone = _columns(table)
+    for name, *_, said, _ in table[1:]:
+        moved = shares[name] - alone[name]
+        if (moved <= 0 and "more than the" in said) or (moved >= 0 and "less than the" in said):
+            yield f"{name}: {said}, and it moves by {moved}: {table}"
+        if abs(moved) > 1 and ", as the ." in said:
+            yield f"{name}: {said}, and it moves by {moved}: {table}"
+
+
 def _of_order(table: Table, attribution: Attribution, verdict: str) -> Iterator[str]:
     _, alone = _columns(table)
-    before = verdict.partition("robability ")[0] if "Undecided" not in verdict else verdict.partition(";")[0]
+    before = verdict.partition("This trial's own runs")[0].partition("Probability ")[0]
     named = [CAUSES[cause][0] for cause, _ in ranked(attribution)]
     first = [name for name in named if f"{name} (" in before and name in alone] or [table[1][0]]
     rivals = {name: share for name, share in alone.items() if name not in (*first, OTHERS)}
