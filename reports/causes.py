@@ -1,6 +1,5 @@
 """Causes in words, their probabilities as a page gives them, and the runs that decide whether one is the cause."""
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -90,12 +89,12 @@ def ranked(attribution: Attribution) -> list[tuple[Mechanism, float]]:
     return sorted(found.items(), key=lambda each: (-each[1], each[0] != attribution.mechanism))
 
 
-def chance_together(attribution: Attribution) -> float | None:
-    """The probability of chance and the model's own error together, where a trial counts as one of them though another
-    cause is likelier than either."""
-    if attribution.mechanism not in BY_CHANCE or first_of(attribution) in BY_CHANCE:
-        return None
-    return math.fsum(dict(ranked(attribution)).get(each, 0.0) for each in BY_CHANCE)
+def _together(attribution: Attribution) -> bool:
+    """Whether sampling noise and the model's own error are likelier together than the cause that is likelier than
+    either."""
+    apart = {each: _hundredths(share) for each, share in attribution.shares.items()}
+    needless, first = [apart.get(each, 0) for each in BY_CHANCE], first_of(attribution)
+    return first not in (*BY_CHANCE, "unknown") and all(needless) and sum(needless) > apart[first]
 
 
 def first_of(attribution: Attribution) -> Mechanism:
@@ -105,12 +104,14 @@ def first_of(attribution: Attribution) -> Mechanism:
 @dataclass(frozen=True, slots=True)
 class Shares:
     """What a page says of probabilities, in hundredths that add to 100: of the likeliest cause, of others that it
-    names, and of the rest."""
+    names, and of the rest. `together` are sampling noise and the model's own error, where these are likelier
+    together than the likeliest cause, and neither is alone; else None."""
 
     cause: Mechanism
     hundredths: int
     others: tuple[tuple[Mechanism, int], ...]
     rest: int
+    together: int | None = None
 
     @property
     def probability(self) -> str:
@@ -124,6 +125,8 @@ class Shares:
 def shares_of(attribution: Attribution, also: Collection[Mechanism] = ()) -> Shares:
     """`also` are named however improbable they are."""
     (cause, probability), *others = ranked(attribution)
+    together = _together(attribution)
+    also = {*also, *(BY_CHANCE if together else ())}
     known = {each: _hundredths(share) for each, share in others}
     named = [(each, known.get(each, 0)) for each in (*known, *(each for each in also if each not in known))]
     told = [each for each in named if each[0] != cause and (each[1] >= POSSIBLE or each[0] in also)]
@@ -133,7 +136,8 @@ def shares_of(attribution: Attribution, also: Collection[Mechanism] = ()) -> Sha
         # Two that end in a half were both rounded up.
         most = max(range(len(told)), key=lambda place: told[place][1])
         told[most] = (told[most][0], told[most][1] + rest)
-    return Shares(cause, whole, tuple(told), max(rest, 0))
+    needless = sum(share for each, share in told if each in BY_CHANCE) if together else None
+    return Shares(cause, whole, tuple(told), max(rest, 0), needless)
 
 
 def _hundredths(probability: float) -> int:
@@ -144,10 +148,12 @@ def _hundredths(probability: float) -> int:
 
 
 def as_likely(shares: Shares) -> tuple[tuple[Mechanism, int], ...]:
-    """Other causes that are as likely as the first, or nearly so. What is not known is set against none."""
+    """Other causes that are as likely as the first, or nearly so, alone or together. What is not known is set against
+    none."""
     if shares.cause == "unknown":
         return ()
-    return tuple(each for each in shares.others if shares.hundredths - each[1] <= CLOSE)
+    needless = () if shares.together is None else BY_CHANCE
+    return tuple(each for each in shares.others if each[0] in needless or shares.hundredths - each[1] <= CLOSE)
 
 
 def hundred(of: int) -> str:

@@ -3,7 +3,7 @@
 Rules, so that no sentence contradicts another, or the table of all runs:
 
 - Every sentence is made from the same rows, early answers and probabilities as the table; none from a recorded note.
-- The cause that is named is the most probable one. Where a trial counts as another, the page says why.
+- The cause that is named is the most probable one. What needs no tool counts together, as in tables of causes.
 - Of one cause there is one probability, and those of a page add to 1.
 - What early answers say against a cause stands with all else that speaks against it.
 - What replays of the trial measured, and what is read from the trace, are named apart.
@@ -23,7 +23,6 @@ from toolablate.reports.causes import (
     NEXT_TO,
     Shares,
     as_likely,
-    chance_together,
     counted_runs,
     deciding_rows,
     defined,
@@ -37,7 +36,6 @@ from toolablate.reports.causes import (
     one_change,
     overlap,
     quoted_name,
-    ranked,
     restores,
     sides,
     unchanged,
@@ -108,7 +106,7 @@ def in_short(told: Explanation) -> str:
     shares = named_shares(told, attribution)
     sure, name = how_sure(shares.hundredths / 100), name_of(shares.cause)
     if as_likely(shares):
-        return f"Undecided between {_several(shares, name_of)}."
+        return f"Undecided{_several(shares, name_of)}."
     return f"{f'{capital(sure)} ' if sure else NONE_LIKELY}{name}: probability {shares.probability}."
 
 
@@ -116,10 +114,15 @@ NONE_LIKELY = "No cause is more likely than not; the likeliest is "
 
 
 def _several(shares: Shares, naming: Callable[[Mechanism], str]) -> str:
-    """Those that are as likely, with their probabilities."""
-    *some, last = ((shares.cause, shares.hundredths), *as_likely(shares))
-    listed = ", ".join(f"{naming(cause)}: {hundred(share)}" for cause, share in some)
-    return f"{listed}, and {naming(last[0])}: {hundred(last[1])}"
+    """Those that are as likely, with their probabilities; the two that need no tool as one, where they are so
+    together."""
+    named = ((shares.cause, shares.hundredths), *as_likely(shares))
+    if shares.together is not None:
+        needless = " or ".join(naming(each) for each, _ in named if each in BY_CHANCE)
+        others = "".join(f", or {naming(each)}: {hundred(share)}" for each, share in named if each not in BY_CHANCE)
+        return f": {needless}, which need no tool, together: {hundred(shares.together)}{others}"
+    *some, last = (f"{naming(cause)}: {hundred(share)}" for cause, share in named)
+    return f" between {', '.join(some)}, and {last}"
 
 
 # What went wrong, and how sure that is.
@@ -143,7 +146,7 @@ def _verdict(told: Explanation, weighed: Weighing | None) -> Iterator[str]:
     clause = happened(shares.cause, told).clause
     sure = how_sure(shares.hundredths / 100)
     if as_likely(shares):
-        yield f"Undecided between {_several(shares, defined)}{basis}. {capital(clause)}."
+        yield f"Undecided{_several(shares, defined)}{basis}. {capital(clause)}."
     else:
         start = f"{capital(sure)} " if sure else NONE_LIKELY
         named, sure = _named(shares, attribution, told), f"Probability {shares.probability}{basis}."
@@ -152,15 +155,6 @@ def _verdict(told: Explanation, weighed: Weighing | None) -> Iterator[str]:
         yield f"{start}{named}{known}"
     if weighed is not None and weighed.turned:
         yield weighed.turned
-    if chance_together(attribution):
-        apart = dict(ranked(attribution))
-        needless = {each: round(100 * apart.get(each, 0.0)) for each in BY_CHANCE}
-        both = " and ".join(f"{name_of(each)} ({hundred(share)})" for each, share in needless.items())
-        together = hundred(sum(needless.values()))
-        yield (
-            f"{capital(both)}, which need no tool, are likelier together, {together}: tables of causes count it as"
-            f" {name_of(attribution.mechanism)}."
-        )
 
 
 def _named(shares: Shares, attribution: Attribution, told: Explanation) -> str:

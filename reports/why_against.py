@@ -77,7 +77,9 @@ def against(told: Explanation) -> Iterator[Said]:
     if attribution is None:
         return
     shares = named_shares(told, attribution)
-    for cause, hundredths in shares.others:
+    undecided = [cause for cause, _ in as_likely(shares)]
+    apart = [each for each in shares.others if each[0] not in undecided]
+    for cause, hundredths in apart:
         if hundredths < POSSIBLE and cause in BY_CHANCE:
             yield f"Less likely {defined(cause)}: {hundred(hundredths)}.{_raised_by(cause, told)}"
         elif hundredths < POSSIBLE:
@@ -86,12 +88,10 @@ def against(told: Explanation) -> Iterator[Said]:
             clause = [] if cause in _OF_NO_EVENT else [f"in the trace {happened(cause, told).clause}"]
             said = ". ".join(map(capital, (*clause, *(pair or gone)))) or "No row tests it apart"
             yield f"Less likely {defined(cause)}: {hundred(hundredths)}. {said}."
-        elif (cause, hundredths) not in as_likely(shares):
+        else:
             yield f"It may be {defined(cause)}: {hundred(hundredths)}.{_raised_by(cause, told)}"
-    undecided = [cause for cause, _ in as_likely(shares)]
     found = [line for cause in (shares.cause, *undecided) for line in _misfits(cause, undecided, told, shares)]
     signs = list(_signs_of_others(told, shares))
-    apart = [each for each in shares.others if each[0] not in undecided]
     yield from found if found or apart or signs else ["Nothing found."]
     yield from _rest(attribution, shares, evidence)
     if signs:
@@ -105,8 +105,9 @@ def raised(told: Explanation) -> Iterator[str]:
     assert attribution is not None
     evidence = told.explained.evidence
     for cause, _ in as_likely(named_shares(told, attribution)):
-        again = unchanged(evidence)
-        if cause == "sampling_noise" and again and total(again).share < RIGHT:
+        again, bare = unchanged(evidence), without_tools(evidence)
+        drawn = cause == "sampling_noise" and again and total(again).share < RIGHT
+        if drawn or (cause == "own_error" and (bare is None or bare.share >= RIGHT)):
             yield f"For {quoted_name(cause)}: nothing shows it by itself; it is what the other causes leave."
             continue
         yield f"For {quoted_name(cause)}:{_raised_by(cause, told, capitals=False)}"

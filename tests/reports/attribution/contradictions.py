@@ -177,14 +177,14 @@ def _of_the_verdict(attribution: Attribution, verdict: str) -> Iterator[str]:
     """The most probable cause, with its probability, and a word that this bears."""
     shares = dict(ranked(attribution))
     most = max(shares.values())
-    undecided = verdict.startswith("Undecided between")
+    undecided = verdict.startswith("Undecided")
     first = verdict.partition(";" if undecided else "robability ")[0]
     likeliest = ["The cause is not known" if each == "unknown" else CAUSES[each][0] for each in shares]
     likeliest = [name for name, share in zip(likeliest, shares.values(), strict=True) if share == most]
     if not any(name in first for name in likeliest):
         yield f"not the most probable cause, of {shares}: {verdict}"
-    said = re.search(r"(?:robability|\):) (\d?\.\d+)", verdict)
-    if said is None or abs(float(said[1]) - most) > 0.011:
+    said = re.findall(r"(?:robability|\):) (\d?\.\d+)", verdict)
+    if not any(abs(float(each) - most) <= 0.011 for each in said):
         yield f"another probability than {most}: {verdict}"
     for least, word in WORDS:
         if verdict.lower().startswith(word) and most < least - 0.006:
@@ -197,10 +197,13 @@ def _of_the_verdict(attribution: Attribution, verdict: str) -> Iterator[str]:
     next_most = max((share for each, share in shares.items() if CAUSES[each][0] not in first), default=0.0)
     if most - next_most < 0.04 and next_most >= 0.11 and not unknown:
         yield f"ranked, with {most} and {next_most}: {verdict}"
-    counted = [CAUSES[each][0] for each in BY_CHANCE if f"tables of causes count it as {CAUSES[each][0]}." in verdict]
-    other = attribution.mechanism in BY_CHANCE and ranked(attribution)[0][0] not in BY_CHANCE
-    if counted != ([CAUSES[attribution.mechanism][0]] if other else []):
-        yield f"counted as {counted}, and it is {attribution.mechanism}: {verdict}"
+    needless = sum(shares.get(each, 0.0) for each in BY_CHANCE)
+    other = ranked(attribution)[0][0] not in (*BY_CHANCE, "unknown")
+    if other and needless > most + 0.02 and all(shares.get(each, 0.0) > 0.01 for each in BY_CHANCE) and not undecided:
+        yield f"decided, and by chance or its own error it is {needless}: {verdict}"
+    together = re.search(r"need no tool, together: (\d?\.\d+)", verdict)
+    if together and (abs(float(together[1]) - needless) > 0.011 or float(together[1]) <= most - 0.006):
+        yield f"another probability together than {needless}, beside {most}: {verdict}"
 
 
 def _of_probabilities(text: dict[str, str]) -> Iterator[str]:
@@ -277,7 +280,7 @@ def _of_early_answers(told: Explanation, verdict: str, against: str) -> Iterator
     said = re.search(r"[Bb]efore any call (\d+) of (\d+) early answers", against)
     if said and (int(said[1]), int(said[2])) != (int(right), asked):
         yield f"other early answers than {right} of {asked}: {against}"
-    first = verdict.partition(":")[0]
+    first = verdict.partition(", or " if "need no tool" in verdict else ":")[2 if "need no tool" in verdict else 0]
     needs_call = not re.search(r"sampling noise|own error|availability|prompt \(|condition brings|not known", first)
     if needs_call and 2 * right < asked and said is None:
         yield f"silent on early answers, {right} of {asked}: {against}"

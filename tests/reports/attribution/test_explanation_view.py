@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.analysis.attribution.stories import QUESTION, ended, ran, right, wrong
+from tests.reports.attribution.contradictions import contradictions
 from tests.reports.attribution.samples import (
     IDENTITY,
     REPLAYED,
@@ -22,7 +23,7 @@ from toolablate.analysis.attribution.belief import Probe, flip_step, trajectory
 from toolablate.analysis.attribution.decomposition import Arms, Replay
 from toolablate.analysis.attribution.evidence import Explained, Explanation
 from toolablate.analysis.shapley import ShapleyEstimate
-from toolablate.reports.plain_why import WEIGHED, why_parts
+from toolablate.reports.plain_why import WEIGHED, in_short, why_parts
 from toolablate.reports.quoted import telling_line
 from toolablate.reports.terminal.explanation import explanation_view
 from toolablate.traces.records import ChoiceTarget, Diagnosis, Event, Mechanism, NumberTarget
@@ -403,14 +404,16 @@ def test_a_simulated_model_is_announced() -> None:
     assert "SIMULATED" not in shown()
 
 
-def test_a_trial_that_counts_as_chance_says_so_where_another_cause_is_likelier() -> None:
+def test_what_needs_no_tool_is_one_where_it_is_likelier_together_than_the_likeliest_cause() -> None:
     shares: dict[Mechanism, float] = {"lock_in": 0.42, "sampling_noise": 0.31, "own_error": 0.27}
     told = explanation(explained(shares=shares, mechanism="sampling_noise", confidence=0.58, distraction=None))
-    assert part(told, "Verdict").startswith("No cause is more likely than not; the likeliest is computational lock-in")
-    assert (
-        "Sampling noise (.31) and the model's own error (.27), which need no tool, are likelier together, .58: tables of causes count it as sampling noise."
-        in (part(told, "Verdict"))
+    assert in_short(told) == (
+        "Undecided: sampling noise or the model's own error, which need no tool, together: .58, or computational"
+        " lock-in: .42."
     )
+    assert part(told, "Verdict").startswith("Undecided: sampling noise (it can answer the question,")
+    assert ", which need no tool, together: .58, or computational lock-in (its own code led it" in part(told, "Verdict")
+    assert contradictions(told) == []
 
 
 def test_what_would_tell_says_what_has_come_of_it_and_is_not_asked_for_twice() -> None:
