@@ -10,13 +10,13 @@ from string import ascii_uppercase
 from markupsafe import Markup
 
 from toolablate.analysis.attribution.belief import EarlyAnswers
-from toolablate.analysis.attribution.evidence import Explanation
+from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.signals.answers import NUMBER
 from toolablate.reports.cause_wording import attributed, chance, method_name
 from toolablate.reports.html.cards import Marks, Quote
 from toolablate.reports.html.marking import inert
 from toolablate.reports.terminal.explanation import BeliefStep, around_fall, step_lines
-from toolablate.reports.turn import told_flip, turn_of
+from toolablate.reports.turn import count, last_reply_step, told_flip, turn_of
 from toolablate.traces.records import Diagnosis, Event, ModelCall, Question, Score
 from toolablate.traces.terminal_text import one_line
 
@@ -197,7 +197,7 @@ def marks_of(told: Explanation) -> Mapping[int, Marks]:
     return {
         event: Marks(
             evidence=tuple(_evidence(name, methods) for name, methods in speaks[event].items()),
-            belief=f"{believed(beliefs[event])}{_unread(beliefs[event])}" if event in beliefs else "",
+            belief=_believed_at(beliefs[event], evidence) if event in beliefs else "",
             falls=event in falls,
             quotes=tuple(dict.fromkeys(quotes[event])) if event in quotes else (),
         )
@@ -233,6 +233,16 @@ def believed(belief: EarlyAnswers) -> str:
     """`.80 (.40 to .96)`, of samples at one step."""
     right = belief.right
     return f"{chance(right.mean)} ({chance(right.low)} to {chance(right.high)})"
+
+
+def _believed_at(belief: EarlyAnswers, evidence: Evidence) -> str:
+    again = _again(belief, evidence)
+    return f"{believed(belief)}{f'{again}: {count([belief])} right' if again else ''}{_unread(belief)}"
+
+
+def _again(belief: EarlyAnswers, evidence: Evidence) -> str:
+    """What it is measured by, where nobody was asked at once."""
+    return ", by its last reply, drawn again" if belief.step == last_reply_step(evidence) else ""
 
 
 def _unread(belief: EarlyAnswers) -> str:
@@ -326,7 +336,9 @@ def belief_figure(told: Explanation) -> BeliefFigure | None:
     return BeliefFigure(
         width=across(last) + 24,
         height=TOP + HEIGHT + 24,
-        points=tuple(_point(each, evidence.steps[each.step], across(each.step)) for each in beliefs),
+        points=tuple(
+            _point(each, evidence.steps[each.step], across(each.step), _again(each, evidence)) for each in beliefs
+        ),
         fall=None if flip is None else (across(flip.after), across(flip.step)),
         levels=tuple((name, _down(share)) for name, share in (("1", 1.0), (".5", 0.5), ("0", 0.0))),
     )
@@ -349,11 +361,11 @@ def told_steps(told: Explanation) -> Iterator[StepLine]:
         skipped = 0 if place in kept else skipped + 1
 
 
-def _point(belief: EarlyAnswers, event: int, x: float) -> Point:
+def _point(belief: EarlyAnswers, event: int, x: float, again: str) -> Point:
     right = belief.right
     leading = max(belief.options, key=lambda name: belief.options[name].mean, default="")
     most = f"; most say {one_line(leading, max_chars=40)}" if leading else ""
-    says = f"before event {event}: {believed(belief)} right{most}, of {belief.samples} answers"
+    says = f"before event {event}{again}: {believed(belief)} right{most}, of {belief.samples} answers"
     return Point(event, x, _down(right.mean), _down(right.low), _down(right.high), says)
 
 

@@ -22,7 +22,7 @@ from toolablate.reports.plain_why import why_parts
 from toolablate.reports.quoted import held
 from toolablate.reports.run_groups import run_groups
 from toolablate.reports.tables import simulated_banner
-from toolablate.reports.turn import last_reply_step, told_flip, turn_of
+from toolablate.reports.turn import count, last_reply_step, told_flip, turn_of
 from toolablate.traces.records import Event, ModelCall, Score, ToolCall, ToolRequest
 from toolablate.traces.terminal_text import ID_CHARS, inert, one_line, shortened
 
@@ -132,17 +132,18 @@ def _gap(place: int, shown: Set[int]) -> int:
 
 
 def step_lines(told: Explanation) -> Iterator[BeliefStep]:
-    """The question before any call, then each call and each result, with the belief after the last of a step; after the
-    last reply nobody is asked."""
+    """The question before any call, then each call and each result, with the belief after the last of a step. After the
+    last reply nobody is asked; it may have been drawn again."""
     evidence = told.explained.evidence
     steps, redrawn = belief_steps(told.conversation), last_reply_step(evidence)
     beliefs = {each.step: each for each in evidence.trajectory.beliefs} if evidence.trajectory else {}
-    if redrawn:
-        # They are a row of the table.
-        beliefs.pop(redrawn, None)
+    # They are a row of the table, and stand at the reply itself.
+    again = beliefs.pop(redrawn, None) if redrawn else None
     yield _line(0, None, "before any call", beliefs.get(0))
     for step, (start, end) in enumerate(pairwise((*steps, len(told.conversation))), start=1):
         *some, last = _lines_of(told.conversation[start:end], start, answers_of(told)) or [(start, "(nothing)")]
+        if again is not None and step - 1 == redrawn:
+            last = (last[0], f"{last[1]} (drawn again: {count([again])} right)")
         yield from (_line(step, event, what, None) for event, what in some)
         yield _line(step, *last, beliefs.get(step))
 
