@@ -1,12 +1,21 @@
 """Where a trial's wrong answer stands in its trace, and what the model itself says of it: lines that a page quotes."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from string import ascii_uppercase
 
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.signals.signal_types import Form
-from toolablate.reports.happened import FORMS_OF, Apart, Said, answers_of, happened, last_reply, stands_in_none
+from toolablate.reports.happened import (
+    FORMS_OF,
+    Apart,
+    Said,
+    answers_of,
+    happened,
+    last_reply,
+    reply_of,
+    stands_in_none,
+)
 from toolablate.reports.quoted import BARE_ANSWER, cut, telling_line
 from toolablate.traces.records import Mechanism, ModelCall, ToolCall
 from toolablate.traces.terminal_text import inert, one_line, plain_text
@@ -34,13 +43,15 @@ def answer_source(cause: Mechanism, told: Explanation, *, quoted: int | None) ->
 
 
 def _first_result(told: Explanation, wanted: Sequence[str], named: int | None) -> int | None:
-    """The one that is named, where it has the answer; else the first that has. None where the question's prompt has
-    it."""
+    """The one that is named, or that of the call that is, where it has the answer; else the first that has. None where
+    the question's prompt has it."""
     adopted = told.explained.evidence.signals.adoption
     if adopted is not None and adopted.in_question:
         return None
-    found = {*(() if adopted is None else adopted.results), *_results_with(told, wanted)}
-    return named if named in found else min(found, default=None)
+    found = sorted({*(() if adopted is None else adopted.results), *_results_with(told, wanted)})
+    # Where it is code that is named, its own result.
+    own = (each for each in found if named in (each, reply_of(each, told)))
+    return next(own, found[0] if found else None)
 
 
 def _results_with(told: Explanation, wanted: Sequence[str], forms: Sequence[Form] = ()) -> Iterator[int]:
@@ -68,8 +79,7 @@ def _taken_up_before(cause: Mechanism, told: Explanation, wanted: Sequence[str])
     forms, question = FORMS_OF.get(cause, ()), told.question
     if not forms or question.target.kind != "choice" or [*_results_with(told, wanted, forms)]:
         return
-    options = dict(zip(ascii_uppercase, question.choices, strict=False))
-    named = {letter: option for letter, option in options.items() if len(option.strip()) >= LEAST_CHARS}
+    named = _options(told)
     for letter, option in named.items():
         if letter in question.target.letters or option in wanted:
             continue
@@ -81,6 +91,48 @@ def _taken_up_before(cause: Mechanism, told: Explanation, wanted: Sequence[str])
                 yield _of_result(number, told, [option])
                 yield _quoted(*said)
                 return
+
+
+def _options(told: Explanation) -> Mapping[str, str]:
+    """By their letters, those that are long enough to be looked for."""
+    options = zip(ascii_uppercase, told.question.choices, strict=False)
+    return {letter: option for letter, option in options if len(option.strip()) >= LEAST_CHARS}
+
+
+def course(told: Explanation) -> Iterator[str]:
+    """Which results gave one option alone, in their order, and which replies then named it; nothing where these are
+    only results with the final answer, of which the page speaks anyway."""
+    options, target = _options(told), told.question.target
+    final, last = told.explained.evidence.score.extracted, last_reply(told)
+    if target.kind != "choice" or last is None or len(final) != 1 or final[0] not in options:
+        return
+    gave = list(_given(told, options))
+    if all(letter == final[0] for _, letter in gave) or len(gave) > MOST_GIVEN:
+        return
+    said = []
+    for (event, letter), after in zip(gave, [*(event for event, _ in gave[1:]), last], strict=True):
+        which = "the right answer, " if letter in target.letters else ""
+        taken = _sentence_with(told, [options[letter]], event)
+        took = f", and event {taken[0]} names it" if taken is not None and taken[0] < after else ""
+        said.append(f"event {event} has {which}{letter}, {one_line(options[letter], max_chars=60)}, alone{took}")
+    same = gave[-1][1] == final[0]
+    end = ", and it answered that" if same else f"; it answered {final[0]} all the same"
+    yield f"Of the options {'; '.join(said)}{end}."
+
+
+MOST_GIVEN = 4
+
+
+def _given(told: Explanation, options: Mapping[str, str]) -> Iterator[tuple[int, str]]:
+    """Results that have one option alone, with its letter; of those in a row with the same one the first."""
+    before = ""
+    for number, event in enumerate(told.conversation):
+        if isinstance(event, ToolCall) and event.status == "ok":
+            output = plain_text(event.output)
+            held = [letter for letter, option in options.items() if _holds(output, option)]
+            if len(held) == 1 and held[0] != before:
+                before = held[0]
+                yield number, before
 
 
 def _own_words(told: Explanation, wanted: Sequence[str], since: int, quoted: int | None) -> Iterator[Said]:

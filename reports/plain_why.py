@@ -16,7 +16,7 @@ from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.levels import LAST_REPLY, WITHOUT_TOOLS
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.pairing import RIGHT
-from toolablate.reports.answer_source import answer_source
+from toolablate.reports.answer_source import answer_source, course
 from toolablate.reports.cause_wording import distraction_name
 from toolablate.reports.causes import (
     FEW,
@@ -155,6 +155,7 @@ def _verdict(told: Explanation, weighed: Weighing | None) -> Iterator[str]:
         yield f"{start}{named}{known}"
     if weighed is not None and weighed.turned:
         yield weighed.turned
+    yield from course(told)
 
 
 def _named(shares: Shares, attribution: Attribution, told: Explanation) -> str:

@@ -23,6 +23,7 @@ from toolablate.analysis.attribution.change_rates import PRIOR_TRIALS, ChangeRat
 from toolablate.analysis.attribution.decomposition import Replay
 from toolablate.analysis.attribution.evidence import Explained, Explanation
 from toolablate.analysis.attribution.levels import swapped_results
+from toolablate.reports.answer_source import _first_result
 from toolablate.reports.causes import one_change
 from toolablate.reports.changed_runs import BEFORE, EARLY, Row, asked_before
 from toolablate.reports.happened import happened
@@ -338,3 +339,43 @@ def test_a_blamed_result_that_does_not_have_the_answer_is_told_as_such() -> None
     assert happened("retrieval_distraction", found).clause == (
         "asked at once, it is wrong from the result of event 1 on, which does not have its answer"
     )
+
+
+@pytest.mark.parametrize(
+    ("events", "said"),
+    [
+        (
+            (*searched("gas", "Carbon dioxide, of course."), *ended("Answer: B")),
+            "Of the options event 1 has the right answer, A, carbon dioxide, alone; it answered B all the same.",
+        ),
+        (
+            (
+                *searched("gas", "carbon dioxide", "Look."),
+                *ran("f(1)", "molecular nitrogen"),
+                *ended("By that it is molecular nitrogen.\nAnswer: B"),
+            ),
+            "Of the options event 1 has the right answer, A, carbon dioxide, alone; event 3 has B, molecular nitrogen,"
+            " alone, and it answered that.",
+        ),
+        # Of one alone, which is its answer, or of results with several nothing is told.
+        ((*searched("gas", "molecular nitrogen"), *ended("Answer: B")), ""),
+        ((*searched("gas", "carbon dioxide or molecular nitrogen"), *ended("Answer: B")), ""),
+    ],
+)
+def test_the_course_of_a_trial_is_which_results_gave_one_option_and_what_it_then_named(
+    events: tuple[Event, ...], said: str
+) -> None:
+    told = told_by(events, mechanism="own_error", trajectory=None, flip=None)
+    verdict = part(told, "Verdict")
+    assert verdict.endswith(said) if said else "Of the options" not in verdict
+    assert contradictions(told) == []
+
+
+def test_the_result_of_the_code_that_is_named_is_quoted_before_others_with_the_same_answer() -> None:
+    events = (
+        *ran("f(1)", "molecular nitrogen"),
+        *ran("f(2)", "all: molecular nitrogen"),
+        *ended("Answer: B"),
+    )
+    told = told_by(events, mechanism="lock_in", trajectory=None, flip=None)
+    assert [_first_result(told, ["molecular nitrogen"], named) for named in (None, 1, 2, 3)] == [1, 1, 3, 3]

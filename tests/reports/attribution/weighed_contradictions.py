@@ -110,5 +110,9 @@ def sourced_otherwise(told: Explanation, whole: str) -> Iterator[str]:
     for event in re.findall(r"stands in the result of event (\d+)", whole.partition("Its answer, ")[2]):
         if not any(each in outputs.get(int(event), "") for each in answers):
             yield f"an answer that event {event} has not: {whole}"
+    options = dict(zip("ABCDEFGH", told.question.choices, strict=False))
+    for event, letter in re.findall(r"event (\d+) has (?:the right answer, )?([A-H]), ", whole):
+        if options[letter].lower() not in outputs.get(int(event), ""):
+            yield f"an option that event {event} has not: {whole}"
     if "No result has its answer" in whole and any(each in output for each in answers for output in outputs.values()):
         yield f"an answer that a result has: {whole}"
