@@ -100,7 +100,7 @@ def _not_all_kept(there: Sequence[Row], cause: Mechanism, told: Explanation) -> 
     at, calls = happened(cause, told).event, sorted(call.event for call in told.explained.evidence.signals.calls)
     if at is None or cause not in AT_CALLS or not calls or at <= calls[0]:
         return list(there)
-    short = f" (what came at event {at} need not come again)"
+    short = f" (counted as with it, though what came at event {at} need not come again)"
     early = f" (before event {at})"
     kept = (replace(row, beyond=early) if asked_before(row, at) else row for row in there)
     return [replace(row, beyond=short) if row.changed.startswith(AFTER_FIRST) else row for row in kept]
@@ -117,5 +117,7 @@ def _told(row: Row, evidence: Evidence) -> tuple[str, str]:
     """What was changed, with what trials without tools answered, whose runs these are, and why they do not count."""
     answered = f": {next(without_tools(evidence)).partition(': ')[2]}" if row.changed == WITHOUT_TOOLS else ""
     elsewhere = f" ({row.asked_where})" if row.elsewhere else ""
-    again = f" ({row.run_again} of the {row.runs:g} were run once more by replays)" if row.run_again else ""
+    own = row.runs - row.run_again
+    trials = f"{own:g} trial{'' if own == 1 else 's'} and {row.run_again} of them run again"
+    again = f" ({row.runs:g} answers: {trials})" if row.run_again else ""
     return f"{row.name}{answered}{elsewhere}{again}{f' ({row.aside})' if row.aside else ''}", row.count

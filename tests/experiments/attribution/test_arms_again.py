@@ -42,7 +42,7 @@ def test_what_a_wrong_trial_is_compared_with_is_run_once_more(chat_server: ChatS
     told = read_explanation(store, trial_of(store, "python"))
     assert isinstance(told, Explanation)
     rows = dict(row for group in run_groups(told) for row in group.rows)
-    assert rows["without tools: 4; 4 (1 of the 2 were run once more by replays)"] == "2 of 2"
+    assert rows["without tools: 4; 4 (2 answers: 1 trial and 1 of them run again)"] == "2 of 2"
     asked = len(chat_server.requests)
     attribute(store, ONCE)
     assert len(chat_server.requests) == asked

@@ -379,3 +379,10 @@ def test_the_result_of_the_code_that_is_named_is_quoted_before_others_with_the_s
     )
     told = told_by(events, mechanism="lock_in", trajectory=None, flip=None)
     assert [_first_result(told, ["molecular nitrogen"], named) for named in (None, 1, 2, 3)] == [1, 1, 3, 3]
+
+
+def test_runs_that_keep_the_first_result_alone_are_said_to_count_as_with_what_may_not_come_again() -> None:
+    events = (*searched("gas", "nothing"), *searched("gas", "molecular nitrogen"), *ended("Answer: B"))
+    told = told_by(events, trajectory=None, flip=None, pivotal=None)
+    rows = [name for group in run_groups(told) for name, _ in group.rows]
+    assert any(name.endswith("(counted as with it, though what came at event 3 need not come again)") for name in rows)
