@@ -12,7 +12,7 @@ COUNT = "import sys, {module}; print(sum(name.startswith('toolablate') for name 
     ("module", "most"),
     [
         ("toolablate.analysis.from_store, toolablate.reports.terminal.comparison", 55),
-        ("toolablate.experiments.attribution.store_report, toolablate.reports.terminal.attribution", 152),
+        ("toolablate.experiments.attribution.store_report, toolablate.reports.terminal.attribution", 153),
     ],
 )
 def test_reading_a_store_imports_few_modules(module: str, most: int) -> None:
