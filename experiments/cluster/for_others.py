@@ -51,7 +51,8 @@ def require_backup_of(store: Path, backup: Path) -> None:
     """Raises InputError where a backup in that place would be the store itself, or a file that SQLite or we keep beside
     it, or where it has what the store lacks. Raises StoreError where something else is there."""
     own = store.resolve()
-    if backup.resolve() == own or (
+    # A copy is made beside the backup first.
+    if own in (backup.resolve(), beside(backup, ".new").resolve()) or (
         backup.resolve().parent == own.parent and backup.name.removeprefix(f"{own.name}-") in _OWN_FILES
     ):
         itself = "itself" if backup.resolve() == own else "by a file of its own"

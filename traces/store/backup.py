@@ -22,7 +22,10 @@ _COUNTS = "SELECT (SELECT count(*) FROM trials), (SELECT count(*) FROM traces), 
 
 _KEPT = {
     ("finished trial", "finished trials"): "SELECT id FROM trials WHERE outcome <> 'failed'",
-    ("score", "scores"): "SELECT trials.id, scorer, version FROM scores JOIN trials ON trials.key = scores.trial",
+    ("score", "scores"): (
+        "SELECT trials.id, scorer, version, questions.id, target FROM scores JOIN trials ON trials.key = scores.trial"
+        " JOIN questions ON questions.key = trials.question"
+    ),
     (
         "diagnosis",
         "diagnoses",
@@ -30,7 +33,10 @@ _KEPT = {
     ("label", "labels"): "SELECT trials.id, labels.digest FROM labels JOIN trials ON trials.key = labels.trial",
     ("run", "runs"): "SELECT id FROM runs",
 }
-"""What is never deleted, so that a copy made of the store has no more of it, by what it is known by."""
+"""What a store keeps, so that a copy made of it has no more, by what it is known by. Scores alone are deleted: those by
+an answer key that was mended since."""
+
+_KEYS = "SELECT id, target FROM questions"
 
 
 class BackupStopped(Exception):
@@ -49,8 +55,11 @@ def lacking(store: Path, target: Path) -> str:
         for (one, several), query in _KEPT.items():
             with reading(store):
                 known = set(source.execute(query)) if source else set()
+                keys = dict(source.execute(_KEYS)) if source and one == "score" else {}
             with reading(target):
-                if count := sum(row not in known for row in copy.execute(query)):
+                rows = [row for row in copy.execute(query) if row not in known]
+                # Of a score the last two say by which answer key it was given.
+                if count := sum(one != "score" or keys.get(row[-2], row[-1]) == row[-1] for row in rows):
                     told.append(f"{count:,} {one if count == 1 else several}")
     return ", ".join(told)
 

@@ -3,9 +3,10 @@
 import json
 import os
 import shutil
+import sqlite3
 from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -232,6 +233,8 @@ async def test_a_backup_in_the_place_of_something_else_is_refused(tmp_path: Path
         for_others.require_backup_of(store, tmp_path / "unmounted" / "run.sqlite")
     with pytest.raises(InputError, match="names the store itself"):
         for_others.require_backup_of(store, tmp_path / "." / "run.sqlite")
+    with pytest.raises(InputError, match="names the store by a file of its own"):
+        for_others.require_backup_of(tmp_path / "copy.sqlite.new", tmp_path / "copy.sqlite")
     for name in ("run.sqlite-wal", "run.sqlite-shm"):
         with pytest.raises(InputError, match="names the store by a file of its own"):
             for_others.require_backup_of(store, tmp_path / name)
@@ -268,6 +271,21 @@ async def test_what_people_put_into_the_copy_is_not_replaced(tmp_path: Path) -> 
         for_others.require_backup_of(store, backup)
     merge([store, backup], tmp_path / "joined.sqlite")
     for_others.require_backup_of(tmp_path / "joined.sqlite", backup)
+
+
+async def test_scores_by_an_answer_key_that_was_mended_since_hold_no_copy_up(tmp_path: Path) -> None:
+    store, backup = tmp_path / "run.sqlite", tmp_path / "copy.sqlite"
+    await filled(store, 2)
+    shutil.copy(store, backup)
+    with closing(sqlite3.connect(store)) as connection:
+        assert connection.execute("DELETE FROM scores").rowcount
+        connection.commit()
+    with pytest.raises(InputError, match=r"has \d+ scores? that the store"):
+        for_others.require_backup_of(store, backup)
+    with closing(sqlite3.connect(store)) as connection:
+        connection.execute("UPDATE questions SET target = zeroblob(32)")
+        connection.commit()
+    for_others.require_backup_of(store, backup)
 
 
 async def test_what_is_put_into_the_copy_while_the_next_is_made_is_not_replaced(
