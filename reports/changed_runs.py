@@ -163,9 +163,8 @@ def _others(evidence: Evidence) -> Iterator[tuple[str, Scores, str]]:
 
 
 def row_of(level: Level, evidence: Evidence) -> Row:
-    row = Row(
-        *(_changed(level, evidence), level.tally.runs, level.tally.right, _graded(evidence)), run_again=level.run_again
-    )
+    tally = level.tally
+    row = Row(_changed(level, evidence), tally.runs, tally.right, _graded(evidence), run_again=level.run_again)
     if level.what == WITHOUT_TOOLS and evidence.signals.prompted and evidence.inputs.arms.scaffold:
         return replace(row, beyond=" and without this prompt")
     return replace(row, elsewhere=len(evidence.outset)) if level.what == BOTH_OUTSETS else row

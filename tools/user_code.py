@@ -123,7 +123,11 @@ def module_digest(function: Callable[..., Any] | ModuleType, name: str, key: Key
     """Digest of the code of the module that it is, or that defines it: `code_digest`. Where that module, or the one
     that `name` names, imports others from beside it, by however many, it is a digest of all of them. Raises
     InputError."""
-    module = function.__name__ if isinstance(function, ModuleType) else str(function.__module__)
+    if isinstance(function, ModuleType):
+        module = function.__name__
+    else:
+        # A decorator's wrapper has the module of what it wraps, and the file of the decorator.
+        module, function = str(function.__module__), inspect.unwrap(function)
     named = _module_of(name, key)
     try:
         path = Path(inspect.getsourcefile(function) or "")

@@ -52,7 +52,7 @@ def require_backup_of(store: Path, backup: Path) -> None:
     it, or where it has what the store lacks. Raises StoreError where something else is there."""
     own = store.resolve()
     # A copy is made beside the backup first.
-    if own in (backup.resolve(), beside(backup, ".new").resolve()) or (
+    if own in (backup.resolve(), beside(backup.resolve(), ".new")) or (
         backup.resolve().parent == own.parent and backup.name.removeprefix(f"{own.name}-") in _OWN_FILES
     ):
         itself = "itself" if backup.resolve() == own else "by a file of its own"

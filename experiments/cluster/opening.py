@@ -54,7 +54,7 @@ KEYS_OF_NODES = (
 @dataclass(frozen=True, slots=True)
 class QuestionsRead:
     """What trials read of questions' files where they run: `files` are those that kernels have, and `drawn_from` is a
-    digest of all questions, where placebos or wrong answers are drawn from them, else ""."""
+    digest of all questions with their answer keys, where placebos or wrong answers are drawn from them, else ""."""
 
     files: tuple[QuestionFile, ...] = ()
     drawn_from: str = ""
@@ -78,7 +78,7 @@ def files_of(questions: Iterable[Question]) -> tuple[QuestionFile, ...]:
 
 
 def _digest_of(questions: Sequence[Question]) -> str:
-    return digest_json([question.identity() for question in questions])
+    return digest_json([(question.identity(), question.key_identity()) for question in questions])
 
 
 @dataclass(frozen=True, slots=True)

@@ -244,6 +244,23 @@ def test_what_a_tool_or_an_intervention_imports_from_beside_it_is_its_code_too(
             sys.modules.pop(name, None)
 
 
+def test_the_digest_of_a_decorated_tool_is_of_its_own_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wrapper lies in the decorator's file, which is of an installed library here."""
+    name, code = (
+        "decorated_for_test",
+        (
+            "from contextlib import contextmanager\nfrom toolablate.tools import tool\n@contextmanager\n"
+            "def held():\n    yield\n@tool\n@held()\ndef shout(text: str) -> str:\n    'Says it.'\n    return text\n"
+        ),
+    )
+    (tmp_path / f"{name}.py").write_text(code)
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+    try:
+        assert tool_sources([ToolUse(name=f"{name}:shout")]) == {f"{name}:shout": code_digest(code.encode())}
+    finally:
+        sys.modules.pop(name, None)
+
+
 def test_a_tool_that_has_no_module_beside_it_keeps_its_digest(own_module: str, tmp_path: Path) -> None:
     """Stores name it by this one."""
     (tmp_path / "not_imported_for_test.py").write_text("MARKS = 1\n")

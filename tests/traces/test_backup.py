@@ -66,3 +66,13 @@ async def test_what_was_there_stays_until_the_next_copy_is_whole(tmp_path: Path)
     with pytest.raises(StoreError, match="Cannot write the store"):
         back_up(store, kept / "below" / "x.db")
     assert names(tmp_path) == {"run.db", "kept.db", "folder"}
+
+
+async def test_what_a_link_names_is_replaced_and_not_the_link(tmp_path: Path) -> None:
+    store, link, shared = tmp_path / "run.db", tmp_path / "kept.db", tmp_path / "shared" / "run.db"
+    shared.parent.mkdir()
+    link.symlink_to(shared)
+    await filled(store, 2)
+    back_up(store, link)
+    assert link.is_symlink()
+    assert names(shared.parent) == {"run.db"}

@@ -26,10 +26,9 @@ _KEPT = {
         "SELECT trials.id, scorer, version, questions.id, target FROM scores JOIN trials ON trials.key = scores.trial"
         " JOIN questions ON questions.key = trials.question"
     ),
-    (
-        "diagnosis",
-        "diagnoses",
-    ): ("SELECT trials.id, judge, wording FROM diagnoses JOIN trials ON trials.key = diagnoses.trial"),
+    ("diagnosis", "diagnoses"): (
+        "SELECT trials.id, judge, wording FROM diagnoses JOIN trials ON trials.key = diagnoses.trial"
+    ),
     ("label", "labels"): "SELECT trials.id, labels.digest FROM labels JOIN trials ON trials.key = labels.trial",
     ("run", "runs"): "SELECT id FROM runs",
 }
@@ -76,6 +75,8 @@ def back_up(
     WAL. Raises StoreError, BackupStopped where `stopped` became true, and what `before_replacing` raises; what was at
     `target` stays then.
     """
+    # What a link names is replaced, and not the link: it may lie on another disk.
+    target = target.resolve()
     new = beside(target, ".new")
     try:
         _remove(new)

@@ -256,6 +256,7 @@ PLACEBO = "[{ name = 'c', tools = ['python'], interventions = ['placebo'] }]"
             "it has not what the driver has: the question's file table.csv cannot be",
         ),
         (PLACEBO, "questions.jsonl", "another", r"the questions of .*questions.jsonl are others there"),
+        (PLACEBO, "questions.jsonl", "another key", r"the questions of .*questions.jsonl are others there"),
         (PLACEBO, "questions.jsonl", "nothing", "it has not what the driver has: .*questions.jsonl"),
         ("['none']", "questions.jsonl", "nothing", ""),
     ],
@@ -271,7 +272,8 @@ async def test_what_trials_read_of_questions_files_is_looked_at_before_a_worker_
     fingerprint, read = fingerprint_of(plan, found), questions_read(plan, found)
     opener = PlanOpener(plan, found, fingerprint, plan.file, read=read)
     file = tmp_path / name
-    file.unlink() if there == "nothing" else file.write_text(file.read_text(encoding="utf-8").replace("1", "2"))
+    old, new = ('"value": 1', '"value": 7') if there == "another key" else ("1", "2")
+    file.unlink() if there == "nothing" else file.write_text(file.read_text(encoding="utf-8").replace(old, new))
     async with AsyncExitStack() as stack:
         if not told:
             assert (await opener.open(stack, {})).environment.versions
