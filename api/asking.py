@@ -37,7 +37,7 @@ def attribute(
     scorer: str | None = None,
     judge: str | Sequence[str] = (),
     failures: float = 1.0,
-    successes: float = 1.0,
+    successes: float = 0.5,
     samples: int = 2,
     rollouts: int = 1,
     steps: Literal["all", "search"] = "search",

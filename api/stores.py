@@ -1,5 +1,6 @@
 """A store as a researcher reads it: frames, comparisons, traces."""
 
+import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -94,9 +95,13 @@ class Store:
     @offered()
     def arrow(self, table: Table = "trials", **chosen: Any) -> "pa.Table":
         """The same as an Arrow table; `chosen` as the method of that name takes it. Raises InputError without
-        pyarrow."""
+        pyarrow, and for a word that this method does not take."""
         from toolablate.formats.frames import arrow_table
 
+        taken = inspect.signature(getattr(Store, table, Store.trials)).parameters.keys() - {"self", "library"}
+        if wrong := sorted(chosen.keys() - taken):
+            there = ", ".join(sorted(taken)) or "none"
+            raise InputError(f"arrow {table!r}: there is no word {wrong[0]!r}", hint=f"there are {there}", code="usage")
         return arrow_table(self._columns(table, **chosen))
 
     def _frame(self, columns: "Columns", library: "Library | None") -> Any:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     type=click.FloatRange(0, 1),
     metavar="SHARE",
     callback=finite,
-    default=1.0,
+    default=0.5,
     show_default=True,
     help="Share of right trials to replay; without some, gains stay unresolved.",
 )

@@ -12,8 +12,9 @@ from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from toolablate.agents.spending import goes_in_batches
 from toolablate.experiments.cluster.fleet import INSTALL_THERE
-from toolablate.experiments.cluster.opening import KEYS_OF_NODES, PlanOpener, absolute, questions_read
+from toolablate.experiments.cluster.opening import KEYS_OF_NODES, PlanOpener, absolute, in_batches, questions_read
 from toolablate.experiments.doctor import CheckResult, State, cgroup_findings, key_findings
 from toolablate.experiments.environment.environment import (
     fingerprint_of,
@@ -79,6 +80,8 @@ def examine_nodes(plan: Plan, address: str, *, tell: Tell) -> list[CheckedNode]:
     if plan.cluster is None:
         raise InputError("--cluster: 'none' has no nodes", hint="leave out --cluster", code="usage")
     conditions = plan.resolved_conditions()
+    if any(goes_in_batches(model, condition) for model in plan.models for condition in conditions):
+        raise in_batches()
     fingerprint = fingerprint_of(plan, conditions)
     lent = asyncio.run(lent_to_be(plan, conditions))
     read = questions_read(plan, conditions)

@@ -1,4 +1,4 @@
-"""Where a trial's wrong answer stands in its trace, and what the model itself says of it: lines that a page quotes."""
+"""Where a trial's wrong answer stands in its trace: lines that a page quotes."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,6 +8,7 @@ from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.signals.signal_types import Form
 from toolablate.reports.happened import (
     FORMS_OF,
+    OF_FORMS,
     Apart,
     Said,
     answers_of,
@@ -16,9 +17,9 @@ from toolablate.reports.happened import (
     reply_of,
     stands_in_none,
 )
-from toolablate.reports.quoted import BARE_ANSWER, cut, telling_line
+from toolablate.reports.quoted import BARE_ANSWER, telling_line
 from toolablate.traces.records import Mechanism, ModelCall, ToolCall
-from toolablate.traces.terminal_text import inert, one_line, plain_text
+from toolablate.traces.terminal_text import one_line, plain_text
 
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
 LEAST_CHARS = 2
@@ -26,20 +27,51 @@ LEAST_CHARS = 2
 
 
 def answer_source(cause: Mechanism, told: Explanation, *, quoted: int | None) -> Iterator[Said]:
-    """The line of the first result that has the final answer, unless it is the one that is `quoted` already, and the
-    model's own sentence of it. Where no result has it, this is said. Nothing of an answer that no scorer reads."""
-    wanted = [each for each in answers_of(told) if len(each.strip()) >= LEAST_CHARS]
+    """The line of the first result that has the final answer, unless it is the one that is `quoted` already, or of
+    another cause's tools. Where no result has it, this is said. Nothing of an answer that no scorer reads."""
+    wanted = _looked_for(told)
     if not wanted:
         return
     yield from _taken_up_before(cause, told, wanted)
-    answer, at = one_line(", ".join(wanted), max_chars=60), _first_result(told, wanted, happened(cause, told).event)
-    calls = told.explained.evidence.signals.calls
-    if at is not None and at != quoted:
-        yield f"Its answer, {answer}, stands in the result of event {at}."
+    at = _first_result(told, wanted, happened(cause, told).event)
+    if at is not None and at != quoted and (cause == "interaction" or shows(at, told) == cause):
+        yield f"{stands_in(at, told)}."
         yield _of_result(at, told, wanted)
-    elif at is None and calls and stands_in_none(told):
-        yield f"No result has its answer, {answer}: the trace does not show where it came from."
-    yield from _own_words(told, wanted, at or 0, quoted)
+    yield from in_no_result(told)
+
+
+def in_no_result(told: Explanation) -> Iterator[str]:
+    """That no result names its answer, or singles it out; nothing where one does, or nothing was called."""
+    wanted = _looked_for(told)
+    if not wanted or not told.explained.evidence.signals.calls or _first_result(told, wanted, None) is not None:
+        return
+    answer = one_line(", ".join(wanted), max_chars=60)
+    if stands_in_none(told):
+        yield f"No result names its answer, {answer}."
+    elif told.question.target.kind == "choice":
+        yield f"No result singles out its answer, {answer}."
+
+
+def result_with_answer(told: Explanation) -> int | None:
+    """The event of the first result that has the final answer; None where none has, or the question's prompt does."""
+    adopted = told.explained.evidence.signals.adoption
+    wanted = _looked_for(told)
+    return None if adopted is not None and adopted.in_question else next(_results_with(told, wanted), None)
+
+
+def shows(at: int, told: Explanation) -> Mechanism | None:
+    """Of which cause a result with the wrong answer is a sign."""
+    form = next((call.form for call in told.explained.evidence.signals.calls if call.event == at), None)
+    return None if form is None else OF_FORMS[form]
+
+
+def stands_in(at: int, told: Explanation) -> str:
+    return f"Its answer, {one_line(', '.join(answers_of(told)), max_chars=60)}, stands in the result of event {at}"
+
+
+def _looked_for(told: Explanation) -> list[str]:
+    """The final answer, as far as it is long enough to be looked for."""
+    return [each for each in answers_of(told) if len(each.strip()) >= LEAST_CHARS]
 
 
 def _first_result(told: Explanation, wanted: Sequence[str], named: int | None) -> int | None:
@@ -55,11 +87,15 @@ def _first_result(told: Explanation, wanted: Sequence[str], named: int | None) -
 
 
 def _results_with(told: Explanation, wanted: Sequence[str], forms: Sequence[Form] = ()) -> Iterator[int]:
+    """What failed is a source of nothing: a traceback shows the model's own code. Nor is a list of all options."""
     form_of = {call.event: call.form for call in told.explained.evidence.signals.calls}
+    options = _options(told).values()
     for number, event in enumerate(told.conversation):
-        fits = isinstance(event, ToolCall) and (not forms or form_of.get(number) in forms)
-        if fits and any(_holds(plain_text(event.output), each) for each in wanted):  # type: ignore[union-attr]
-            yield number
+        if isinstance(event, ToolCall) and event.status == "ok" and (not forms or form_of.get(number) in forms):
+            output = plain_text(event.output)
+            listed = bool(options) and all(_holds(output, each) for each in options)
+            if not listed and any(_holds(output, each) for each in wanted):
+                yield number
 
 
 def _holds(text: str, wanted: str) -> bool:
@@ -85,11 +121,11 @@ def _taken_up_before(cause: Mechanism, told: Explanation, wanted: Sequence[str])
             continue
         others = [each for each in named.values() if each != option]
         for number in _results_with(told, [option], forms):
-            said = _sentence_with(told, [option], number)
+            said = _named_in(told, [option], number)
             if said is not None and number not in {*_results_with(told, others, forms)}:
-                yield f"Another wrong answer, {one_line(option, max_chars=60)}, stands in the result of event {number}."
+                wrong = one_line(option, max_chars=60)
+                yield f"Another wrong answer, {wrong}, stands in the result of event {number}; event {said} names it."
                 yield _of_result(number, told, [option])
-                yield _quoted(*said)
                 return
 
 
@@ -112,8 +148,8 @@ def course(told: Explanation) -> Iterator[str]:
     said = []
     for (event, letter), after in zip(gave, [*(event for event, _ in gave[1:]), last], strict=True):
         which = "the right answer, " if letter in target.letters else ""
-        taken = _sentence_with(told, [options[letter]], event)
-        took = f", and event {taken[0]} names it" if taken is not None and taken[0] < after else ""
+        taken = _named_in(told, [options[letter]], event)
+        took = f", and event {taken} names it" if taken is not None and taken < after else ""
         said.append(f"event {event} has {which}{letter}, {one_line(options[letter], max_chars=60)}, alone{took}")
     same = gave[-1][1] == final[0]
     end = ", and it answered that" if same else f"; it answered {final[0]} all the same"
@@ -121,6 +157,20 @@ def course(told: Explanation) -> Iterator[str]:
 
 
 MOST_GIVEN = 4
+
+
+def right_there(told: Explanation) -> str:
+    """That a result of a wrong trial has the right answer, as a clause; empty where none has, or the question's own
+    words do."""
+    question, target = told.question, told.question.target
+    right = [_options(told).get(each, "") for each in target.letters] if target.kind == "choice" else []
+    if target.kind == "number" and len(f"{target.value:g}") >= LEAST_CHARS:
+        right = [f"{target.value:g}"]
+    wanted = [each for each in right if each and not _holds(question.prompt, each)]
+    at = next(_results_with(told, wanted), None) if wanted else None
+    if at is None:
+        return ""
+    return f"The result of event {at} has the right answer, {one_line(wanted[0], max_chars=60)}; it did not take it"
 
 
 def _given(told: Explanation, options: Mapping[str, str]) -> Iterator[tuple[int, str]]:
@@ -135,26 +185,13 @@ def _given(told: Explanation, options: Mapping[str, str]) -> Iterator[tuple[int,
                 yield number, before
 
 
-def _own_words(told: Explanation, wanted: Sequence[str], since: int, quoted: int | None) -> Iterator[Said]:
-    """The first sentence after a result that has the answer, or of all; where none has it, the last one of the last
-    reply."""
-    said = _sentence_with(told, wanted, since)
-    last = last_reply(told)
-    if said is None and last is not None and last != quoted:
-        sentences = list(_sentences(told, last))
-        said = (last, sentences[-1]) if sentences else None
-    if said is not None and said[0] != quoted:
-        yield _quoted(*said)
-
-
-def _sentence_with(told: Explanation, wanted: Sequence[str], since: int) -> tuple[int, str] | None:
-    replies = (number for number in range(since, len(told.conversation)))
+def _named_in(told: Explanation, wanted: Sequence[str], since: int) -> int | None:
+    """The first reply from an event on that names one of these."""
     return next(
         (
-            (number, sentence)
-            for number in replies
-            for sentence in _sentences(told, number)
-            if any(_holds(sentence, each) for each in wanted)
+            number
+            for number in range(since, len(told.conversation))
+            if any(_holds(sentence, each) for sentence in _sentences(told, number) for each in wanted)
         ),
         None,
     )
@@ -167,7 +204,3 @@ def _sentences(told: Explanation, number: int) -> Iterator[str]:
         for sentence in _SENTENCE.split(plain_text(event.reply.message.content)):
             if sentence.strip() and not BARE_ANSWER.fullmatch(sentence.strip()):
                 yield sentence.strip()
-
-
-def _quoted(number: int, sentence: str) -> Apart:
-    return Apart(f"event {number}, says: │ {cut(inert(sentence).plain, 0)}")

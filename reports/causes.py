@@ -9,7 +9,6 @@ from toolablate.analysis.attribution.levels import (
     EXTENDED,
     LAST_REPLY,
     REPAIRED,
-    SHAM,
     SHORT,
     WITHOUT_TOOLS,
     Level,
@@ -41,7 +40,7 @@ FEW = 8
 
 POSSIBLE = 10
 """Other causes are named from so many hundredths on."""
-CLOSE = 5
+CLOSE = 10
 """Two that are as many hundredths apart, or fewer, are not ranked."""
 
 WORDS: tuple[tuple[float, str], ...] = (
@@ -141,10 +140,8 @@ def shares_of(attribution: Attribution, also: Collection[Mechanism] = ()) -> Sha
 
 
 def _hundredths(probability: float) -> int:
-    """What is less likely than not is never shown as one half, and what is not certain never as 1."""
-    if probability < LIKELY:
-        return min(49, round(100 * probability))
-    return min(99, round(100 * probability)) if probability < 1 else 100
+    """What is less likely than not is never shown as one half, and nothing as certain."""
+    return min(49 if probability < LIKELY else 99, round(100 * probability))
 
 
 def as_likely(shares: Shares) -> tuple[tuple[Mechanism, int], ...]:
@@ -204,6 +201,12 @@ def deciding_rows(cause: Mechanism, evidence: Evidence) -> tuple[Row, Row | None
     if found is None:
         return None
     undone, before = found
+    gone, _ = sides(cause, evidence)
+    if gone and row_of(undone, evidence) not in gone:
+        # Calls that give nothing are calls.
+        return max(gone, key=lambda row: row.runs), None if before is None or is_alone(before) else row_of(
+            before, evidence
+        )
     if cause in NEXT_TO:
         before = _just_before(undone, evidence)
     if cause in _AT_RESULTS and before is not None and before.what == AGAIN and len(evidence.signals.calls) > 1:
@@ -247,6 +250,21 @@ _ALONE: Mapping[Mechanism, tuple[str, ...]] = {
     "tool_fault": (REPAIRED,),
 }
 """How the runs begin that take away this cause alone."""
+
+
+def pair_of(cause: Mechanism, evidence: Evidence) -> list[Row]:
+    """The clearest pair: without the cause, and with it where there are such runs. Nothing where none are without."""
+    return [row for row in one_change(cause, evidence) or deciding_rows(cause, evidence) or () if row is not None]
+
+
+def bears_difference(pair: Sequence[Row]) -> bool:
+    """Whether more are right without it, and neither share lies within the other's interval; of graded scores, whose
+    intervals are not known, and of runs that only the wrong trial stands beside, whether more are right alone."""
+    if len(pair) < 2:
+        return True
+    shares, known = [row.share for row in pair[:2]], intervals(pair[:2])
+    apart = all(not low <= share <= high for share, (low, high) in zip(shares, reversed(known), strict=bool(known)))
+    return shares[0] > shares[1] and apart
 
 
 def same_rows(one: Mechanism, other: Mechanism, evidence: Evidence) -> bool:
@@ -299,11 +317,9 @@ def unchanged(evidence: Evidence) -> list[Row]:
 
 
 def sides(cause: Mechanism, evidence: Evidence) -> tuple[list[Row], list[Row]]:
-    """What is weighed: rows in which the cause is gone, and those in which it is there. Calls that give nothing are
-    neither without a tool that fails nor with it."""
+    """What is weighed: rows in which the cause is gone, and those in which it is there."""
     gone = lacking(cause, evidence)
-    neither = (AS_WAS, SHAM) if cause == "tool_fault" else (AS_WAS,)
-    rows = [row for row in levels_of(evidence) if row.changed not in neither]
+    rows = [row for row in levels_of(evidence) if row.changed != AS_WAS]
     return ([row for row in rows if row in gone], [row for row in rows if row not in gone]) if gone else ([], [])
 
 
@@ -322,11 +338,3 @@ def intervals(rows: Sequence[Row]) -> tuple[tuple[float, float], ...]:
     if any(row.graded for row in rows):
         return ()
     return tuple(wilson_interval(row.share, int(row.runs), confidence=0.95) for row in rows)
-
-
-def overlap(rows: Sequence[Row]) -> bool | None:
-    """Whether the intervals of two shares have anything in common; None of fewer, or of graded scores."""
-    if len(rows) < 2 or any(row.graded for row in rows):
-        return None
-    (low, _), (_, high) = intervals(rows)
-    return low <= high

@@ -1,7 +1,7 @@
 """What came of one trial with one thing changed, and of others of its question: the table that a page is made of."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from toolablate.analysis.attribution.decomposition import Scores
@@ -11,8 +11,13 @@ from toolablate.analysis.attribution.levels import (
     BEFORE_CALLS,
     BOTH_OUTSETS,
     LAST_REPLY,
+    OFFERED,
     OUTSET,
+    PLACEBO,
     REPEATED,
+    SCAFFOLD,
+    SHAM,
+    SHORT_ELSEWHERE,
     SWAPPED_ELSEWHERE,
     WITHOUT_TOOLS,
     Level,
@@ -20,6 +25,7 @@ from toolablate.analysis.attribution.levels import (
 )
 from toolablate.analysis.attribution.trace_rules import ran_out, repairable
 from toolablate.reports.cause_wording import chance
+from toolablate.traces.terminal_text import one_line
 
 AS_IT_WAS, NO_RESULT = "the result as it was", "with no result there"
 IGNORING, RE_ASKED = "told to ignore its tool results", "asked once more after its final reply"
@@ -35,7 +41,8 @@ class Row:
     """Runs in which `changed` is the one difference: how many, and the sum of their scores. Of `graded` ones the mean
     is told, of others how many are right. `elsewhere` of them are not this trial's, though the row is: before any call
     all repeats are in one state. `aside` says why they count neither for a cause nor against it, `beyond` what else
-    is not there, where another row has that alone. `run_again` of an arm's runs were made once more by replays."""
+    is not there, where another row has that alone. `run_again` of an arm's runs were made once more by replays; `tools`
+    are those that it offers."""
 
     changed: str
     runs: float
@@ -45,10 +52,17 @@ class Row:
     aside: str = ""
     beyond: str = ""
     run_again: int = 0
+    tools: str = ""
 
     @property
     def name(self) -> str:
-        return f"{self.changed}{self.beyond}"
+        named = self.changed.replace(_TOOLS, f"{_TOOLS} ({self.tools})") if self.tools else self.changed
+        return f"{named}{self.beyond}"
+
+    @property
+    def without_calls(self) -> bool:
+        """Whether no tool was called in them, or could be."""
+        return self.changed in (BEFORE, OUTSET_ELSEWHERE, OFFERED, SCAFFOLD, WITHOUT_TOOLS)
 
     @property
     def share(self) -> float:
@@ -106,13 +120,6 @@ def uncounted(evidence: Evidence) -> list[Row]:
     return [Row(changed, len(scores), sum(scores), graded, aside=aside) for changed, scores, aside in found if scores]
 
 
-def repeats_told(evidence: Evidence, fits: Callable[[Row], bool]) -> Iterator[str]:
-    """The other repeats of its condition, where they fit."""
-    row = next((row for row in uncounted(evidence) if row.changed == REPEATS), None)
-    if row is not None and fits(row):
-        yield f"{capital(row.told)}."
-
-
 def replays_of(evidence: Evidence) -> int:
     """How many runs of this trial itself there are, early answers among them."""
     early = sum(each.samples for each in (evidence.trajectory.beliefs if evidence.trajectory else ()))
@@ -123,7 +130,8 @@ def replays_of(evidence: Evidence) -> int:
     mine = [
         row
         for row in rows
-        if not row.is_other_condition and not row.changed.startswith((REPEATS, IN_REPEATS, SWAPPED_ELSEWHERE))
+        if not row.is_other_condition
+        and not row.changed.startswith((REPEATS, IN_REPEATS, SWAPPED_ELSEWHERE, SHORT_ELSEWHERE))
     ]
     return early + int(sum(row.runs for row in mine))
 
@@ -167,7 +175,23 @@ def row_of(level: Level, evidence: Evidence) -> Row:
     row = Row(_changed(level, evidence), tally.runs, tally.right, _graded(evidence), run_again=level.run_again)
     if level.what == WITHOUT_TOOLS and evidence.signals.prompted and evidence.inputs.arms.scaffold:
         return replace(row, beyond=" and without this prompt")
+    if level.what in (OFFERED, SHAM, PLACEBO):
+        return replace(row, tools=_tools_of(evidence))
     return replace(row, elsewhere=len(evidence.outset)) if level.what == BOTH_OUTSETS else row
+
+
+def _tools_of(evidence: Evidence) -> str:
+    """Those that it was offered, of many the first."""
+    signals = evidence.signals
+    refused = {each.event for each in signals.refused}
+    called = (call.tool for call in signals.calls if call.event not in refused and not call.by_provider)
+    names = sorted({one_line(each, max_chars=40) for each in (*called, *(each.tool for each in signals.unused))})
+    more = f" and {len(names) - MOST_TOOLS} more" if len(names) > MOST_TOOLS else ""
+    return f"{', '.join(names[:MOST_TOOLS])}{more}"
+
+
+MOST_TOOLS = 6
+_TOOLS = "with the same tools"
 
 
 def _changed(level: Level, evidence: Evidence) -> str:

@@ -102,7 +102,8 @@ def _of_results(cause: Mechanism, told: Explanation) -> Happened:
     turned = [
         call.event for call in signals.calls if call.form in forms and call.gave and turn and turn.holds(call.event)
     ]
-    adopted = signals.adoption
+    # What a reply without a readable answer took up may be right.
+    adopted = signals.adoption if evidence.score.verdict != "unparsed" else None
     checks = signals.reformulation.checks if "code" in forms else ()
     since, form_of = right_before(evidence), {call.event: call.form for call in signals.calls}
     if adopted is not None and adopted.form in forms and (not turned or adopted.event in turned):
@@ -110,7 +111,10 @@ def _of_results(cause: Mechanism, told: Explanation) -> Happened:
         later = [event for event in adopted.results if event >= since and form_of.get(event) in forms]
         at = later[0] if later else adopted.event
         gave = f"{_tool(at, told)} gave its wrong answer{_answer(told)} (event {at})"
-        return Happened(f"{gave}{how if at >= since else ''}", at)
+        before = adopted.results[0] if adopted.results else at
+        first = f", as {_tool(before, told)} had before (event {before})" if before < at else ""
+        first += ", after which early answers were still right" if before < min(at, since) else ""
+        return Happened(f"{gave}{first}{how if at >= since else ''}", at)
     tried = [check for check in checks if not turned or check.event in turned]
     # What failed gave it nothing to go by.
     came = {call.event for call in signals.calls if call.gave}
@@ -168,8 +172,10 @@ def _of_faults(evidence: Evidence) -> Happened:
     worked = any(call.gave for call in evidence.signals.calls if one_line(call.tool) in tools)
     again = f"{'it never' if len(tools) == 1 else 'none of them'} worked{' again' if worked else ''}"
     if not later:
-        again = f"{'was' if len(tools) == 1 else 'were'} not called after that"
-        again = "a limit left it no further call" if ran_out(evidence.signals) else again
+        last = "that" if len(events) == 1 else f"event {events[-1]}"
+        again = f"{'was' if len(tools) == 1 else 'were'} not called after {last}"
+        ended = ran_out(evidence.signals) and all(call.event <= events[-1] for call in evidence.signals.calls)
+        again = "a limit left it no further call" if ended else again
     since = [each for each in evidence.signals.troubles if each.event > events[0] and one_line(each.tool) in tools]
     own = [each.event for each in since if each.kind == "exception"]
     beside = f"; at {events_named(own)} by an error of its code" if own else ""
@@ -209,7 +215,7 @@ def _of_form(told: Explanation) -> Happened:
 def unread(told: Explanation) -> str:
     """A reply that no scorer reads, with the answer that a person may find in it."""
     found = named_in_reply(told)
-    names = f", and names “{found[0]}”, which is {'right' if found[1] else 'wrong'}" if found else ""
+    names = f", and points to “{found[0]}”, which is {'right' if found[1] else 'wrong'}" if found else ""
     return f"its last reply{_at(last_reply(told))} has no readable answer{names}"
 
 
@@ -265,7 +271,7 @@ def _of_calls(cause: Mechanism, told: Explanation) -> Happened:
         return Happened(f"{answered}, {given}", adopted.event)
     gave = "" if any(call.gave for call in calls) else ", none of which gave anything"
     if not gave and adopted is None and stands_in_none(told):
-        gave = ", none of which gave this answer"
+        gave = ", none of which named this answer"
     return Happened(f"{answered}, after {_many(len(calls))}{gave}", last)
 
 
@@ -296,14 +302,15 @@ def _many(calls: int) -> str:
 
 
 def same_without_tools(evidence: Evidence) -> str:
-    """Where trials without tools are wrong in the same way; empty where none is."""
+    """Where trials without tools are wrong in the same way; empty where fewer than half are."""
     own = evidence.score.extracted
     wrong = [each.score for each in evidence.no_tools if each.score.value is not None and each.score.value < RIGHT]
     times, of = sum(_alike(each.extracted, own) for each in wrong) if own else 0, len(evidence.no_tools)
-    if not times:
+    if 2 * times < of or not times:
         return ""
     answer = one_line(", ".join(own), max_chars=60)
-    return f"Without tools it gave the same wrong answer, {answer}, in {times} of {of} trial{'' if of == 1 else 's'}"
+    answers = f"{times} of {of} answer{'' if of == 1 else 's'}"
+    return f"Without tools{_and_prompt(evidence)} it gave the same wrong answer, {answer}, in {answers}"
 
 
 def never_without_tools(evidence: Evidence) -> str:
@@ -314,8 +321,11 @@ def never_without_tools(evidence: Evidence) -> str:
     answer = one_line(", ".join(own), max_chars=60)
     said = Counter(one_line(", ".join(each.extracted), max_chars=60) or "nothing readable" for each in scored)
     others = "; ".join(f"{each} ({times} of {len(scored)})" for each, times in said.most_common(MOST_NAMED))
-    prompt = " and without this prompt" if evidence.signals.prompted and evidence.inputs.arms.scaffold else ""
-    return f"Without tools{prompt} it answers {others}, and never {answer}"
+    return f"Without tools{_and_prompt(evidence)} it answers {others}, and never {answer}"
+
+
+def _and_prompt(evidence: Evidence) -> str:
+    return " and without this prompt" if evidence.signals.prompted and evidence.inputs.arms.scaffold else ""
 
 
 def _alike(one: Sequence[str], other: Sequence[str]) -> bool:

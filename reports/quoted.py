@@ -14,6 +14,7 @@ from toolablate.traces.terminal_text import inert, one_line, plain_text
 QUOTED_CHARS, BEFORE_MATCH = 600, 200
 QUOTED_CODE, QUOTED_RESULT = 2_000, 1_000
 MOST_OUTPUT_LINES, MOST_CHARS = 400, 40_000
+MOST_LINES = 3
 _OF_SEARCH = "Results for "
 """How a list of hits begins, which says what was asked alone."""
 _NUMBERED = re.compile(r"L\d+: ")
@@ -35,7 +36,9 @@ def quoted(number: int | None, told: Explanation) -> Iterator[Said]:
         case ModelCall():
             matters: Sequence[str] = [check.text for check in evidence.signals.reformulation.checks]
             asked = [(one_line(call.name), _decoded(call.arguments)) for call in event.reply.message.tool_calls]
-            last = "".join(event.reply.message.content.strip().splitlines()[-1:])
+            lines = [each for each in event.reply.message.content.strip().splitlines() if each.strip()]
+            says = [each for each in lines if not BARE_ANSWER.fullmatch(each.strip())]
+            last = "".join((says or lines)[-1:])
             holds = (each for each in asked if any(wanted.strip() in each[1] for wanted in matters))
             name, text = next(holds, asked[0] if asked else ("", last))
             if not asked and BARE_ANSWER.fullmatch(last.strip()):
@@ -78,8 +81,8 @@ def _code(text: str) -> str:
 
 
 def telling_line(text: str, matters: Sequence[str], hints: Set[str] = frozenset()) -> str:
-    """The first that holds one of the texts that matter; or else the first of those with the most of these words, rare
-    ones first, or the first."""
+    """The first that holds one of the texts that matter, and two more that hold it; or else the first of those with the
+    most of these words, rare ones first, or the first."""
     read = [line.strip() for line in plain_text(text[:MOST_CHARS]).splitlines()[:MOST_OUTPUT_LINES] if line.strip()]
     # A page is numbered line by line; what stands before is the browser's own.
     lines = [line for line in read if _NUMBERED.match(line)] or [
@@ -87,9 +90,9 @@ def telling_line(text: str, matters: Sequence[str], hints: Set[str] = frozenset(
     ]
     lines = lines or read
     for each in (wanted.strip().lower() for wanted in matters if len(wanted.strip()) > 1):
-        found = next((line for line in lines if each in line.lower()), None)
-        if found is not None:
-            return cut(found, found.lower().index(each))
+        found = list(dict.fromkeys(line for line in lines if each in line.lower()))[:MOST_LINES]
+        if found:
+            return " │ ".join(cut(line, line.lower().index(each)) for line in found)
     held = [hints & _words(line) for line in lines]
     lines_with = Counter(word for words in held for word in words)
     telling = [sum(1 / lines_with[word] for word in sorted(words)) for words in held]

@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.levels import WITHOUT_TOOLS
+from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.reports.cause_wording import without_tools
-from toolablate.reports.causes import as_likely, counted_runs, first_of, name_of, shares_of, sides
+from toolablate.reports.causes import as_likely, counted_runs, first_of, name_of, sides
 from toolablate.reports.changed_runs import (
     AFTER_FIRST,
     AS_WAS,
@@ -18,6 +19,8 @@ from toolablate.reports.changed_runs import (
     uncounted,
 )
 from toolablate.reports.happened import happened
+from toolablate.reports.named_causes import in_the_table, named_shares
+from toolablate.reports.numbers import counted as number_of
 from toolablate.reports.turn import AT_CALLS, asked_at, count
 from toolablate.traces.records import Attribution, Mechanism
 
@@ -44,27 +47,30 @@ def run_groups(told: Explanation) -> Iterator[RunGroup]:
     """Those that have rows: what was changed, and how many are right."""
     evidence, attribution = told.explained.evidence, told.explained.attribution
     counted: list[Row] = []
+    others: Sequence[Mechanism] = ()
     if attribution is not None and attribution.method == "replay":
         # What no run takes away is set beside one that is as likely, and for which the same runs count.
-        first, *rivals = [first_of(attribution), *(cause for cause, _ in as_likely(shares_of(attribution)))]
+        first, *rivals = [first_of(attribution), *(cause for cause, _ in as_likely(named_shares(told, attribution)))]
         whole = {*counted_runs(first, evidence)}
         same = [each for each in rivals if sides(each, evidence)[0] and {*counted_runs(each, evidence)} == whole]
         cause = first if sides(first, evidence)[0] else next(iter(same), first)
         gone, there = sides(cause, evidence)
         counted = counted_runs(cause, evidence)
+        others = [
+            each for each in in_the_table(named_shares(told, attribution), evidence) if each not in (cause, *BY_CHANCE)
+        ]
         if gone:
-            yield from _group(f"{WITHOUT} “{name_of(cause)}”", gone, evidence)
-            yield from _group(f"{WITH} “{name_of(cause)}”", _not_all_kept(there, cause, told), evidence)
+            yield from _groups(f"{WITHOUT} “{name_of(cause)}”", gone, evidence, others)
+            yield from _groups(f"{WITH} “{name_of(cause)}”", _not_all_kept(there, cause, told), evidence, others)
         else:
-            yield from _group(COUNTED, counted, evidence)
-    others = uncounted(evidence)
+            yield from _groups(COUNTED, counted, evidence, others)
+    left = uncounted(evidence)
     if attribution is not None and tells_form(attribution, evidence):
-        yield from _group(FORM, [row for row in others if row.changed == RE_ASKED], evidence)
-        others = [row for row in others if row.changed != RE_ASKED]
+        yield from _group(FORM, [row for row in left if row.changed == RE_ASKED], evidence, ())
+        left = [row for row in left if row.changed != RE_ASKED]
     rest = [row for row in levels_of(evidence) if row not in counted and row.changed != AS_WAS]
-    if counted:
-        rest = [replace(row, aside="neither with the cause nor without it") for row in rest]
-    rows = tuple(_told(row, evidence) for row in (*others, *_at_other_steps(evidence), *rest))
+    told_apart = [_told(row, evidence) for row in (*left, *_at_other_steps(evidence))]
+    rows = (*told_apart, *(_beside(row, evidence, others) for row in rest))
     if rows:
         yield RunGroup(NOT_COUNTED if counted else NO_CAUSE, rows)
 
@@ -88,9 +94,34 @@ def _row_at(event: int) -> str:
     return f"{EARLY} {event - 1}"
 
 
-def _group(title: str, rows: Sequence[Row], evidence: Evidence) -> Iterator[RunGroup]:
+def _groups(title: str, rows: Sequence[Row], evidence: Evidence, others: Sequence[Mechanism]) -> Iterator[RunGroup]:
+    """Of a trial that called tools, runs without any call differ in more than others: they are added up apart."""
+    kinds = [[row for row in rows if row.without_calls == bare] for bare in (False, True)]
+    if evidence.signals.calls and all(kinds):
+        for each, which in zip(kinds, (CALLING, BARE), strict=True):
+            yield from _group(f"{title}{which}", each, evidence, others)
+    else:
+        yield from _group(title, rows, evidence, others)
+
+
+CALLING, BARE = ", with calls", ", without any call"
+
+
+def _group(title: str, rows: Sequence[Row], evidence: Evidence, others: Sequence[Mechanism]) -> Iterator[RunGroup]:
+    """Each row says which of the `others` it is without, so that their sums can be made from it as well."""
     if rows:
-        yield RunGroup(title, tuple(_told(row, evidence) for row in rows), total(rows).came)
+        yield RunGroup(title, tuple(_beside(row, evidence, others) for row in rows), total(rows).came)
+
+
+def _beside(row: Row, evidence: Evidence, others: Sequence[Mechanism]) -> tuple[str, str]:
+    """A row with those of the `others` that it is without."""
+    name, came = _told(row, evidence)
+    lacks = [name_of(each) for each in others if is_of(row, sides(each, evidence)[0])]
+    return (f"{name}; without {' and '.join(lacks)}" if lacks else name), came
+
+
+def is_of(row: Row, side: Sequence[Row]) -> bool:
+    return any(each.changed == row.changed for each in side)
 
 
 def _not_all_kept(there: Sequence[Row], cause: Mechanism, told: Explanation) -> list[Row]:
@@ -100,7 +131,7 @@ def _not_all_kept(there: Sequence[Row], cause: Mechanism, told: Explanation) -> 
     at, calls = happened(cause, told).event, sorted(call.event for call in told.explained.evidence.signals.calls)
     if at is None or cause not in AT_CALLS or not calls or at <= calls[0]:
         return list(there)
-    short = f" (counted as with it, though what came at event {at} need not come again)"
+    short = f" (counted as with it; it keeps the first result alone, so that of event {at} need not come again)"
     early = f" (before event {at})"
     kept = (replace(row, beyond=early) if asked_before(row, at) else row for row in there)
     return [replace(row, beyond=short) if row.changed.startswith(AFTER_FIRST) else row for row in kept]
@@ -118,6 +149,8 @@ def _told(row: Row, evidence: Evidence) -> tuple[str, str]:
     answered = f": {next(without_tools(evidence)).partition(': ')[2]}" if row.changed == WITHOUT_TOOLS else ""
     elsewhere = f" ({row.asked_where})" if row.elsewhere else ""
     own = row.runs - row.run_again
-    trials = f"{own:g} trial{'' if own == 1 else 's'} and {row.run_again} of them run again"
+    trials = (
+        f"{number_of(round(own), 'trial')} and {number_of(row.run_again, 'more run')} of {'it' if own == 1 else 'them'}"
+    )
     again = f" ({row.runs:g} answers: {trials})" if row.run_again else ""
     return f"{row.name}{answered}{elsewhere}{again}{f' ({row.aside})' if row.aside else ''}", row.count

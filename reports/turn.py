@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from toolablate.analysis.attribution.belief import BeliefFlip, EarlyAnswers
-from toolablate.analysis.attribution.evidence import Evidence
-from toolablate.analysis.pairing import RIGHT
-from toolablate.traces.records import Mechanism
+from toolablate.analysis.attribution.evidence import Evidence, EvidenceOutline
+from toolablate.analysis.pairing import RIGHT, mean
+from toolablate.traces.records import Attribution, Mechanism
 
-SURE = 0.5
+SURE = 0.8
 """From this share of resamples on a place counts as known."""
 LEAST_FALL = 0.3
 """Of the share of right early answers; less is no turn."""
@@ -61,8 +61,22 @@ class Turn:
         return f"{self.before} right before it, {self.after} after it"
 
 
-def turn_of(evidence: Evidence) -> Turn | None:
+def turn_of(evidence: EvidenceOutline) -> Turn | None:
     """Where they are mostly right before it and mostly wrong after it; None where no such place is known."""
+    found = _likeliest_turn(evidence)
+    return found if found is not None and found.confidence >= SURE else None
+
+
+def likely_turn(evidence: EvidenceOutline, event: int | None) -> Turn | None:
+    """The likeliest place, where it is not known, if it holds this event; None is any place."""
+    found = _likeliest_turn(evidence)
+    if found is None or found.confidence >= SURE or found.before.share == RIGHT:
+        return None
+    return found if event is None or found.holds(event) else None
+
+
+def _likeliest_turn(evidence: EvidenceOutline) -> Turn | None:
+    """Where they fall most, however sure the place is; None where that is no turn from right to wrong for good."""
     flip, beliefs = evidence.flip, asked_at(evidence)
     if flip is None or not beliefs:
         return None
@@ -72,7 +86,16 @@ def turn_of(evidence: Evidence) -> Turn | None:
     steps = evidence.steps
     turn = Turn(steps[flip.after], steps[flip.step], count(before), count(after), flip.confidence)
     fell = turn.before.share >= RIGHT > turn.after.share and turn.before.share - turn.after.share >= LEAST_FALL
-    return turn if fell and turn.confidence >= SURE else None
+    if evidence.last_reply and mean(evidence.last_reply) > RIGHT:
+        # What is mostly right again before its last reply did not turn wrong for good.
+        return None
+    return turn if fell else None
+
+
+def as_told(found: Attribution, evidence: EvidenceOutline) -> Attribution:
+    """With the event at which the trial's page says that it turned wrong, for lists; None where it says none."""
+    turn = turn_of(evidence)
+    return found.model_copy(update={"turned_at": None if turn is None else turn.start})
 
 
 def told_flip(evidence: Evidence) -> BeliefFlip | None:
@@ -90,7 +113,7 @@ def right_until(event: int | None, evidence: Evidence) -> str:
         return ""
     step = beliefs[-1].step
     where = f"after event {evidence.steps[step] - 1}" if step else "before any call"
-    return f"{last} early answers {where}, the last that were asked for, are right"
+    return f"{last} early answers {where}, the last that were asked for, are right: it went wrong after that"
 
 
 def right_before(evidence: Evidence) -> int:
@@ -108,31 +131,17 @@ def split_at(event: int, evidence: Evidence) -> tuple[Count | None, Count | None
     return before, after
 
 
-def since_adopted(evidence: Evidence) -> tuple[int, Count] | None:
-    """The first result that has the final answer, and early answers after it; None where there are none."""
-    adopted = evidence.signals.adoption
-    if adopted is None or adopted.in_question:
-        return None
-    after = split_at(adopted.event, evidence)[1]
-    return None if after is None else (adopted.event, after)
-
-
-def told_since(event: int, after: Count) -> str:
-    return f"Asked at once after event {event}, whose result has its answer: {after} right"
-
-
-def asked_at(evidence: Evidence) -> Sequence[EarlyAnswers]:
+def asked_at(evidence: EvidenceOutline) -> Sequence[EarlyAnswers]:
     """Early answers by their steps, without those that are the last reply drawn again."""
     beliefs = evidence.trajectory.beliefs if evidence.trajectory else ()
     last = last_reply_step(evidence)
     return [each for each in beliefs if each.step != last]
 
 
-def last_reply_step(evidence: Evidence) -> int | None:
+def last_reply_step(evidence: EvidenceOutline) -> int | None:
     """The step whose answers are the last reply drawn again; None where these were asked for as all others, or it is
     the only reply."""
-    runs = evidence.all_runs
-    return (len(evidence.steps) - 1 or None) if runs is not None and runs.last_reply else None
+    return (len(evidence.steps) - 1 or None) if evidence.last_reply else None
 
 
 def count(some: Sequence[EarlyAnswers]) -> Count:

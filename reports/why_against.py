@@ -5,23 +5,22 @@ from dataclasses import replace
 from itertools import combinations
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
-from toolablate.analysis.attribution.levels import EXTENDED, SHAM
+from toolablate.analysis.attribution.levels import EXTENDED
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE, outside_signs, ran_out, unrecovered
 from toolablate.analysis.pairing import RIGHT
-from toolablate.reports.cause_wording import chance
+from toolablate.reports.answer_source import result_with_answer, right_there, shows, stands_in
 from toolablate.reports.causes import (
     FEW,
     POSSIBLE,
     Shares,
     as_likely,
-    deciding_rows,
+    bears_difference,
     defined,
+    first_of,
     hundred,
-    one_change,
+    pair_of,
     quoted_name,
-    ranked,
     same_rows,
-    shares_of,
     sides,
     unchanged,
     without_tools,
@@ -44,32 +43,30 @@ from toolablate.reports.happened import (
     OF_FORMS,
     Said,
     failed_for_a_time,
-    gave_nothing,
     happened,
     named_in_reply,
     never_without_tools,
     same_without_tools,
     sign_in,
 )
+from toolablate.reports.named_causes import named_shares, spoken_of
 from toolablate.reports.run_groups import total
 from toolablate.reports.turn import (
     AT_CALLS,
     asked_at,
     count,
+    likely_turn,
     right_until,
-    since_adopted,
     split_at,
-    told_since,
     turn_of,
 )
+from toolablate.reports.weighing import all_others
 from toolablate.traces.records import Attribution, Mechanism
 from toolablate.traces.terminal_text import one_line
 
-_OF_NO_EVENT: tuple[Mechanism, ...] = ("availability", "prompt", "calling")
-"""Of these the trace shows nothing."""
 MOST_ROWS = 5
-LEAST_LEFT = 0.03
-"""What is likelier is named, of what is not told by itself."""
+LEAST_RUNS = 3
+"""Of a kind of run; what fewer say is counted alone, unless all are of fewer."""
 
 
 def against(told: Explanation) -> Iterator[Said]:
@@ -80,20 +77,19 @@ def against(told: Explanation) -> Iterator[Said]:
     undecided = [cause for cause, _ in as_likely(shares)]
     apart = [each for each in shares.others if each[0] not in undecided]
     for cause, hundredths in apart:
-        if hundredths < POSSIBLE and cause in BY_CHANCE:
-            yield f"Less likely {defined(cause)}: {hundred(hundredths)}.{_raised_by(cause, told)}"
-        elif hundredths < POSSIBLE:
-            gone = [row.told for row in (deciding_rows(cause, evidence) or ())[:1] if row is not None]
-            pair = list(_side_by_side(cause, evidence))
-            clause = [] if cause in _OF_NO_EVENT else [f"in the trace {happened(cause, told).clause}"]
-            said = ". ".join(map(capital, (*clause, *(pair or gone)))) or "No row tests it apart"
-            yield f"Less likely {defined(cause)}: {hundred(hundredths)}. {said}."
-        else:
-            yield f"It may be {defined(cause)}: {hundred(hundredths)}.{_raised_by(cause, told)}"
+        # Those that are less likely have their line in the table of probabilities.
+        if hundredths >= POSSIBLE or attribution.method != "replay":
+            turned = "".join(f" Against it: {each[:1].lower()}{each[1:]}" for each in turn_against(cause, told))
+            yield f"It may be {defined(cause)}: {hundred(hundredths)}.{_raised_by(cause, told)}{turned}"
     found = [line for cause in (shares.cause, *undecided) for line in _misfits(cause, undecided, told, shares)]
     signs = list(_signs_of_others(told, shares))
+    unshown = list(unshown_by_its_pair(shares.cause, attribution, evidence))
+    right = right_there(told) if shares.cause == "own_error" else ""
+    found += [*unshown, *([f"{right}."] if right else []), *_answer_in_a_result(told, shares)]
     yield from found if found or apart or signs else ["Nothing found."]
-    yield from _rest(attribution, shares, evidence)
+    if shares.rest and (attribution.method != "replay" or shares.cause == "unknown"):
+        # Elsewhere it is a line of the table of probabilities.
+        yield f"{capital(all_others(attribution, shares.named, shares.rest, evidence))}: {hundred(shares.rest)}."
     if signs:
         yield f"The trace has signs of causes that are less likely: {'; and '.join(signs)}."
     yield from _on_the_same_rows(shares, evidence)
@@ -108,7 +104,9 @@ def raised(told: Explanation) -> Iterator[str]:
         again, bare = unchanged(evidence), without_tools(evidence)
         drawn = cause == "sampling_noise" and again and total(again).share < RIGHT
         if drawn or (cause == "own_error" and (bare is None or bare.share >= RIGHT)):
-            yield f"For {quoted_name(cause)}: nothing shows it by itself; it is what the other causes leave."
+            left = "" if cause == "own_error" else _wrong_without(attribution, evidence)
+            reason = left or "it is what the other causes leave"
+            yield f"For {quoted_name(cause)}: nothing shows it by itself; {reason}."
             continue
         yield f"For {quoted_name(cause)}:{_raised_by(cause, told, capitals=False)}"
 
@@ -118,22 +116,41 @@ def _misfits(cause: Mechanism, undecided: Sequence[Mechanism], told: Explanation
     attribution, evidence = told.explained.attribution, told.explained.evidence
     assert attribution is not None
     rows = _rows_against(cause, attribution, told)
-    rows += [*_ignoring(cause, evidence), *_repeats_against(cause, attribution, evidence)]
+    rows += _ignoring(cause, evidence)
     early = list(_early_answers_against(cause, told))
     # Early answers before any call are a row as well.
     rows = [row for row in rows if not (early and row.changed == BEFORE)]
     again = unchanged(evidence) if cause == "sampling_noise" else []
     texts = [drawn_again(again)] if again and total(again).share < RIGHT else []
-    texts += [row.told for row in rows]
+    large = [row for row in rows if row.runs >= LEAST_RUNS]
+    texts += [row.told for row in large]
+    texts += [row.told for row in _uncounted_against(cause, attribution, evidence)]
+    few = len(rows) - len(large) if texts else 0
+    texts = texts or [row.told for row in rows]
     more = f"; and {len(texts) - MOST_ROWS} more" if len(texts) > MOST_ROWS else ""
+    more += f"; and {few} more row{'' if few == 1 else 's'} of 1 or 2 runs" if few else ""
     if texts:
         yield f"Rows that do not fit {quoted_name(cause)}: {'; '.join(texts[:MOST_ROWS])}{more}."
-    if half := _half_right(cause, evidence):
-        yield f"Rows that are half right and fit neither way: {'; '.join(row.told for row in half)}."
     if cause == shares.cause:
         yield from _answers_without_tools(cause, shares, evidence)
     # Of several that are as likely each line says of which it speaks.
     yield from (f"Against {quoted_name(cause)}: {each[:1].lower()}{each[1:]}" if undecided else each for each in early)
+
+
+def _answer_in_a_result(told: Explanation, shares: Shares) -> Iterator[str]:
+    """That a result has its answer, where that is a sign of another cause, and whether early answers were right until
+    then."""
+    at, signals = result_with_answer(told), told.explained.evidence.signals
+    cause = None if at is None else shows(at, told)
+    if at is None or cause is None or shares.cause in (cause, "interaction", "format", "unknown"):
+        return
+    # What it took up is told with the signs of less likely causes.
+    among_signs = cause not in spoken_of(shares) and signals.adoption is not None and signals.adoption.is_new
+    pair = [] if among_signs or cause in spoken_of(shares) else [*_side_by_side(cause, told.explained.evidence)]
+    still = right_until(at, told.explained.evidence)
+    if still or not among_signs:
+        said = [f"{stands_in(at, told)}, a sign of {quoted_name(cause)}", *pair, *([still] if still else [])]
+        yield f"{'; '.join(said)}."
 
 
 def _on_the_same_rows(shares: Shares, evidence: Evidence) -> Iterator[str]:
@@ -144,20 +161,6 @@ def _on_the_same_rows(shares: Shares, evidence: Evidence) -> Iterator[str]:
                 f"{quoted_name(one)} and {quoted_name(other)} rest on the same rows. How common each is in this store"
                 " decides between them."
             )
-
-
-def _rest(attribution: Attribution, shares: Shares, evidence: Evidence) -> Iterator[str]:
-    if shares.rest:
-        which = "All others together" if shares.others else "All other causes together"
-        named = shares.named
-        left = [(each, share) for each, share in ranked(attribution) if each not in named and share >= LEAST_LEFT]
-        most = ""
-        # That what was found misled it is no name for what acts where nothing was found.
-        if left and not gave_nothing(left[0][0], evidence):
-            most = f"; the likeliest of them is {defined(left[0][0])}, {chance(min(left[0][1], shares.rest / 100))}"
-        if 200 * attribution.shares.get("unknown", 0.0) > shares.rest and "unknown" not in named:
-            most = " (mostly something that the condition brings, of which there is no sign)"
-        yield f"{which}: {hundred(shares.rest)}{most}."
 
 
 def _answers_without_tools(cause: Mechanism, shares: Shares, evidence: Evidence) -> Iterator[str]:
@@ -176,18 +179,20 @@ def _said_at_once(evidence: Evidence) -> bool:
 
 def _signs_of_others(told: Explanation, shares: Shares) -> Iterator[str]:
     """What stands in the trace of causes that have no probability of their own on the page."""
-    evidence = told.explained.evidence
+    evidence, known = told.explained.evidence, spoken_of(shares)
     adopted = evidence.signals.adoption
-    if adopted is not None and adopted.is_new:
+    # What a reply without a readable answer took up may be right.
+    if adopted is not None and adopted.is_new and evidence.score.verdict != "unparsed":
         cause = OF_FORMS[adopted.form]
-        if cause not in shares.named and "interaction" not in shares.named:
+        if cause not in known and "interaction" not in known:
             pair = "".join(f"; {each}" for each in _side_by_side(cause, evidence))
             yield f"of {quoted_name(cause)}, as {happened(cause, told).clause}{pair}"
-    if "tool_fault" not in shares.named:
+    if "tool_fault" not in known:
         left = unrecovered(evidence.signals.troubles)
         if failed := happened("tool_fault", told).clause if left else failed_for_a_time(evidence):
-            yield f"of {quoted_name('tool_fault')}, as {failed}"
-    if "budget" not in shares.named and ran_out(evidence.signals):
+            pair = "".join(f"; {each}" for each in _side_by_side("tool_fault", evidence)) if left else ""
+            yield f"of {quoted_name('tool_fault')}, as {failed}{pair}"
+    if "budget" not in known and ran_out(evidence.signals):
         more = [row.told for row in levels_of(evidence) if row.changed == EXTENDED]
         yield f"of {quoted_name('budget')}, as {'; '.join((happened('budget', told).clause, *more))}"
 
@@ -215,9 +220,6 @@ def _early_answers_against(cause: Mechanism, told: Explanation) -> Iterator[str]
     named = named_in_reply(told) if cause == "format" and evidence.score.verdict == "unparsed" else None
     if named and not named[1]:
         yield f"Its last reply names “{named[0]}”, which would be wrong in any form."
-    since = since_adopted(evidence) if cause == "sampling_noise" and turn_of(evidence) is None else None
-    if since and since[1].share < RIGHT:
-        yield f"{told_since(*since)}."
     yield from turn_against(cause, told)
 
 
@@ -228,23 +230,23 @@ def turn_against(cause: Mechanism, told: Explanation) -> Iterator[str]:
         return
     event = happened(cause, told).event
     asked_after = len(beliefs) > 1 and (event is None or evidence.steps[beliefs[-1].step] > event)
-    if turn is None and cause in AT_CALLS and asked_after:
-        before, after = (None, count(beliefs)) if event is None else split_at(event, evidence)
-        where = "in all" if event is None else f"from event {event} on"
-        up_to = f"; before it: {before} right" if before else ""
-        yield f"Early answers turn wrong at no clear place; {where}: {after} right{up_to}."
+    if turn is None and cause in AT_CALLS and asked_after and likely_turn(evidence, event) is None:
+        yield _at_no_clear_place(event, evidence)
+    likely = likely_turn(evidence, None)
+    if cause in _BEFORE_CALLS and likely is not None:
+        yield f"Early answers turn wrong, likeliest {likely.where} ({likely.counts})."
     if turn is None or attribution is None:
         return
     there = [call for call in evidence.signals.calls if turn.holds(call.event)]
     at, event = f"Early answers turn wrong {turn.where} ({turn.counts})", happened(cause, told).event
     if cause in _BEFORE_CALLS:
-        yield from [f"{at}, where a call gave its result."] if there else []
+        yield f"{at}{', where a call gave its result' if there else ''}."
     elif cause in ("budget", "format"):
         gave = [quoted_name(OF_FORMS[call.form]) for call in there if call.gave][-1:]
         fits = "".join(f"; {name} would explain that" for name in gave)
         yield from [f"{at}, before its last reply{fits}."] if turn.end <= (event or turn.end) else []
     elif cause == "tool_fault":
-        failed = any(turn.holds(each) for each in attribution.evidence)
+        failed = any(turn.holds(each.event) for each in evidence.signals.troubles)
         yield from [] if failed else [f"{at}, where no tool failed."]
     elif cause in _OF_RESULTS and not any(call.gave for call in there):
         yield f"{at}, {'where a call gave nothing' if there else 'before any result of that call'}."
@@ -252,17 +254,29 @@ def turn_against(cause: Mechanism, told: Explanation) -> Iterator[str]:
         yield f"{at}, and what is named here came later (event {event})."
 
 
+def _at_no_clear_place(event: int | None, evidence: Evidence) -> str:
+    before, after = (None, count(asked_at(evidence))) if event is None else split_at(event, evidence)
+    where = "in all" if event is None else f"from event {event} on"
+    up_to = f"; before it: {before} right" if before else ""
+    if after is not None and after.share > RIGHT:
+        return (
+            f"Early answers are still mostly right {where if event is not None else 'after its calls'}: {after}{up_to}."
+        )
+    if near := likely_turn(evidence, None):
+        named = "" if event is None else f", and what is named here is event {event}"
+        return f"Early answers turn wrong, likeliest {near.where}{named}: {near.counts}."
+    return f"Early answers turn wrong at no clear place; {where}: {after} right{up_to}."
+
+
 _BEFORE_CALLS: tuple[Mechanism, ...] = (*BY_CHANCE, "availability", "prompt")
 _OF_RESULTS: tuple[Mechanism, ...] = ("lock_in", "retrieval_distraction", "other_results", "interaction", "volume")
 
 
-def _repeats_against(cause: Mechanism, attribution: Attribution, evidence: Evidence) -> list[Row]:
-    """Other repeats have the same tools and the same prompt, whatever they called."""
-    row = next((row for row in uncounted(evidence) if row.changed == REPEATS), None)
-    if row is None or attribution.method != "replay":
+def _uncounted_against(cause: Mechanism, attribution: Attribution, evidence: Evidence) -> list[Row]:
+    """Other repeats that are mostly right though the cause is there from the start. One run says nothing."""
+    if attribution.method != "replay" or cause not in ("availability", "prompt"):
         return []
-    shared = cause in ("availability", "prompt", "own_error") and row.share > RIGHT
-    return [row] if shared or (cause == "sampling_noise" and row.share < RIGHT) else []
+    return [row for row in uncounted(evidence) if row.changed == REPEATS and row.share > RIGHT and row.runs > 1]
 
 
 def _ignoring(cause: Mechanism, evidence: Evidence) -> list[Row]:
@@ -277,33 +291,19 @@ def _ignoring(cause: Mechanism, evidence: Evidence) -> list[Row]:
 _TOLD_BY_IT: tuple[Mechanism, ...] = ("own_error", "lock_in", "retrieval_distraction", "other_results", "interaction")
 
 
-def named_shares(told: Explanation, attribution: Attribution) -> Shares:
-    """With causes that the trace has a sign of."""
-    evidence = told.explained.evidence
-    sign = sign_in(evidence)
-    signs: set[Mechanism] = {*outside_signs(evidence.signals, evidence.score), *([sign[0]] if sign else [])}
-    also = {each for each in signs if attribution.shares.get(each, 0.0) >= LEAST_LEFT}
-    # None that is likelier is left to the rest.
-    least = min((attribution.shares[each] for each in also), default=1.0)
-    also |= {each for each, share in attribution.shares.items() if share >= least}
-    return shares_of(attribution, sorted(also - {"own_error", "unknown"}) if attribution.shares else ())
-
-
 def _raised_by(cause: Mechanism, told: Explanation, *, capitals: bool = True) -> str:
     """The rows and signs for it, as a sentence or as the rest of one."""
     evidence = told.explained.evidence
     said: list[str] = []
     sign = sign_in(evidence)
     if cause == "sampling_noise":
-        said += _of_chance(evidence)
+        said += _of_chance(told)
     elif cause == "own_error":
         bare, same = without_tools(evidence), same_without_tools(evidence)
         if same or bare is not None:
             said.append(same or (_of_bare(bare) if bare else ""))
     else:
         said += _side_by_side(cause, evidence)
-        if cause == "tool_fault":
-            said += [f"{row.told}, which is neither" for row in levels_of(evidence) if row.changed == SHAM]
         adopted = evidence.signals.adoption
         gave = adopted is not None and adopted.is_new and OF_FORMS[adopted.form] == cause
         shown = cause in outside_signs(evidence.signals, evidence.score) or (sign is not None and sign[0] == cause)
@@ -324,30 +324,58 @@ def _of_bare(bare: Row) -> str:
     return f"though {bare.told}" if bare.share > RIGHT else bare.told
 
 
+def unshown_by_its_pair(cause: Mechanism, attribution: Attribution, evidence: Evidence) -> Iterator[str]:
+    """That the runs which differ least do not bear a difference; nothing where they do."""
+    rows = pair_of(cause, evidence)
+    if attribution.method == "replay" and cause not in BY_CHANCE and not bears_difference(rows):
+        said = next(_side_by_side(cause, evidence)).replace(NOT_SHOWN, "")
+        yield f"The runs that differ least do not show it: {said}."
+
+
 def _side_by_side(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
-    """The clearest pair; the sums of all runs stand in the table of probabilities."""
-    rows = [row for row in one_change(cause, evidence) or deciding_rows(cause, evidence) or () if row is not None]
+    """The clearest pair, and the sums of all runs where that is of few."""
+    rows = pair_of(cause, evidence)
     if len(rows) > 1:
         without, there = (f"{row.count} right ({row.name})" for row in rows)
-        yield f"without it {without}, with it {there}"
+        few = ", though these are few" if min(row.runs for row in rows) < FEW else ""
+        shown = few if bears_difference(rows) else NOT_SHOWN
+        gone, with_it = sides(cause, evidence)
+        whole = f"; of all its runs without it {total(gone).count}, with it {total(with_it).count}" if few else ""
+        yield f"without it {without}, with it {there}{shown}{whole if gone and with_it else ''}"
 
 
-def _of_chance(evidence: Evidence) -> Iterator[str]:
+def _of_chance(told: Explanation) -> Iterator[str]:
+    """What draws again say against it stands with what is known of the likeliest cause."""
+    evidence, attribution = told.explained.evidence, told.explained.attribution
     again, bare = unchanged(evidence), without_tools(evidence)
-    if again:
-        whole = total(again)
-        against = f"which speaks against sampling noise{', though these are few' if whole.runs < FEW else ''}"
-        points = against if whole.share < RIGHT else "which points neither way" if whole.share == RIGHT else ""
-        yield f"{drawn_again(again)}{f', {points}' if points else ''}"
+    if again and total(again).share >= RIGHT:
+        yield f"{drawn_again(again)}{', which points neither way' if total(again).share == RIGHT else ''}"
+    elif again and attribution is not None and as_likely(named_shares(told, attribution)):
+        yield f"{drawn_again(again)}, which speaks against it"
+    elif attribution is not None and (left := _wrong_without(attribution, evidence)):
+        yield left
     elif bare is not None and bare.share > RIGHT:
         yield f"{bare.told}, so it can answer the question"
 
 
+def _wrong_without(attribution: Attribution, evidence: Evidence) -> str:
+    """What leaves room for chance beside the likeliest cause: wrong ones without it too, or few runs; else empty."""
+    cause = first_of(attribution)
+    gone = total(sides(cause, evidence)[0])
+    if attribution.method != "replay" or gone.graded or not gone.runs:
+        return ""
+    if wrong := gone.runs - gone.right:
+        return f"without {quoted_name(cause)} {wrong:g} of {gone.runs:g} {'is' if wrong == 1 else 'are'} wrong too"
+    few = f"without {quoted_name(cause)} {gone.came}; so few do not rule chance out"
+    return few if gone.runs < FEW else ""
+
+
+NOT_SHOWN = ", which does not show it"
+
+
 def drawn_again(rows: list[Row]) -> str:
-    """`drawn again: 2 of 8 right (with its last reply drawn again 1 of 3; ...)`."""
-    if len(rows) == 1:
-        return rows[0].told
-    return f"drawn again: {total(rows).came} ({'; '.join(f'{row.name}: {row.count}' for row in rows)})"
+    """`drawn again: 2 of 8 right`."""
+    return rows[0].told if len(rows) == 1 else f"drawn again: {total(rows).came}"
 
 
 def _rows_against(cause: Mechanism, attribution: Attribution, told: Explanation) -> list[Row]:
@@ -361,30 +389,25 @@ def _rows_against(cause: Mechanism, attribution: Attribution, told: Explanation)
         again = unchanged(evidence)
         return [row for row in levels if row.share < RIGHT and row.changed != AS_WAS and row not in again]
     if cause == "format" and evidence.re_asked:
-        return [row for row in unchanged(evidence) if row.share > RIGHT]
+        # Of these, too, what could not be read was asked for once more.
+        return []
     if cause == "unknown":
         return []
     if attribution.method != "replay":
         bare = without_tools(evidence)
         return [bare] if bare is not None and bare.share < RIGHT else []
     gone, there = sides(cause, evidence)
-    low, high = [row for row in gone if row.share < RIGHT], [row for row in there if row.share > RIGHT]
+    # One of two says nothing.
+    low = [row for row in gone if row.share < RIGHT or (row.share == RIGHT and row.runs >= LEAST_RUNS)]
+    high = [row for row in there if row.share > RIGHT]
     at = happened(cause, told).event if cause in AT_CALLS else None
     # What was answered before an event says nothing of what the event did; and what is told for it, as right more
     # often than with it, is not told against it too.
-    pair = one_change(cause, evidence) or deciding_rows(cause, evidence)
-    shown = pair[:1] if pair and pair[0].share > (pair[1].share if pair[1] else 0.0) else ()
+    pair = pair_of(cause, evidence)
+    told_as_pair = bears_difference(pair) or pair[0].share <= pair[1].share
+    shown = pair[: 1 if cause == "interaction" else 2] if told_as_pair else []
     found = [row for row in (*low, *high) if not asked_before(row, at) and row not in shown]
     return sorted(found, key=lambda row: -row.runs)
-
-
-def _half_right(cause: Mechanism, evidence: Evidence) -> list[Row]:
-    if cause not in BY_CHANCE:
-        return []
-    # Those in which luck alone is drawn again are told together.
-    apart = unchanged(evidence) if cause == "sampling_noise" else []
-    rows = [row for row in levels_of(evidence) if row.share == RIGHT and row.changed != AS_WAS]
-    return [row for row in rows if row not in apart]
 
 
 def _wrong_before(cause: Mechanism, told: Explanation) -> Iterator[str]:

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from toolablate.analysis.attribution.evidence import LONG_RESULTS, Explanation
 from toolablate.analysis.attribution.levels import LAST_REPLY
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE, repairable, unrecovered
+from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.cause_wording import chance
-from toolablate.reports.causes import FEW, POSSIBLE, quoted_name, ranked
+from toolablate.reports.causes import FEW, POSSIBLE, quoted_name, ranked, sides
 from toolablate.reports.changed_runs import AFTER_FIRST, BEFORE, REDRAWN, Row, levels_of, uncounted
 from toolablate.reports.happened import Apart, Said, happened, last_reply, reply_after
+from toolablate.reports.named_causes import LEAST_LEFT, named_shares, spoken_of
 from toolablate.reports.run_groups import total
 from toolablate.reports.turn import AT_CALLS
-from toolablate.reports.why_against import LEAST_LEFT, named_shares
 from toolablate.traces.records import Mechanism, ModelCall, ToolCall
 from toolablate.traces.terminal_text import ID_CHARS
 
@@ -64,15 +65,39 @@ def would_tell(told: Explanation) -> Iterator[Said]:
     replies = sum(isinstance(event, ModelCall) for event in told.conversation[test.event :])
     requests = FEW if test.change == "--answer-now" else FEW * max(1, replies)
     row = _so_far(test, told)
-    so_far = f" So far {row.count} right ({row.changed})." if row is not None else ""
+    of_form = test.wrong == "format" and not test.change
+    read = ", as read or when asked once more" if of_form else ""
+    so_far = f" So far {row.count} right{read} ({row.changed})." if row is not None else ""
     for_right, for_wrong = (" or ".join(_with_shares(side, told)) for side in _outcomes(test, told))
-    yield (
-        f"{FEW} replays {test.what} (about {requests} requests).{so_far} Mostly right speaks for {for_right}, mostly"
-        f" wrong for {for_wrong}.{_unreadable(test, told)}"
-    )
+    right, wrong, expected = "Mostly right speaks", "mostly wrong", _expected(test, told)
+    if of_form:
+        right, wrong = "Readable and right speaks", "without a readable answer"
+    outcomes = f"{right} for {for_right}, {wrong} for {for_wrong}."
+    if expected is not None:
+        known, is_right = expected
+        either, telling, speaks_for = ("right", "wrong", for_wrong) if is_right else ("wrong", "right", for_right)
+        outcomes = f"{known}, so that mostly {either} tells little; mostly {telling} speaks for {speaks_for}."
+    yield f"{FEW} replays {test.what} (about {requests} requests).{so_far} {outcomes}{_unreadable(test, told)}"
     trial = told.explained.evidence.signals.trial[:ID_CHARS]
     change = f" {test.change}" if test.change else ""
     yield Apart(f"toolablate replay {shlex.quote(told.store)} {trial} --from {test.event}{change} --repeats {FEW}")
+
+
+def _expected(test: _Test, told: Explanation) -> tuple[str, bool] | None:
+    """What comes out either way, by the table: mostly right where the cause is kept and most with it are right, mostly
+    wrong where it is taken away and most without it are wrong. None where the counts do not say so."""
+    kept = test.right == "sampling_noise"
+    cause = test.wrong if kept else test.right
+    attribution = told.explained.attribution
+    assert attribution is not None
+    # Of others the page has no sums.
+    if cause in ("format", "interaction", *BY_CHANCE) or cause not in spoken_of(named_shares(told, attribution)):
+        return None
+    gone, there = sides(cause, told.explained.evidence)
+    side = total(there if kept else gone)
+    if not side.runs or side.graded or (side.share <= RIGHT if kept else side.share >= RIGHT):
+        return None
+    return f"{'With' if kept else 'Without'} {quoted_name(cause)} {side.count} are right", kept
 
 
 def _unreadable(test: _Test, told: Explanation) -> str:
@@ -80,15 +105,18 @@ def _unreadable(test: _Test, told: Explanation) -> str:
     if told.explained.evidence.score.verdict != "unparsed" or test.change == "--answer-now":
         return ""
     if "format" in (test.right, test.wrong):
-        return f" A reply that names the right answer in no readable form speaks for {quoted_name('format')}."
+        return ""
     return " A reply without a readable answer counts by what it answers when asked once more."
+
+
+_MADE = f"those that can were made {FEW} times"
 
 
 def _conditions(told: Explanation) -> str:
     arms = told.explained.evidence.inputs.arms
     if arms.offered or arms.sham or arms.placebo:
-        return "more repeats of this question, under the plan's control conditions, would."
-    return "control conditions would, which differ in one of these alone: give its plan a ladder."
+        return f"{_MADE}. More repeats of this question in all conditions of its plan would."
+    return f"{_MADE}. A ladder of conditions in its plan would, each of which adds one thing."
 
 
 def _shares(told: Explanation) -> dict[Mechanism, float]:
@@ -155,7 +183,7 @@ def _with_shares(causes: list[Mechanism], told: Explanation) -> Iterator[str]:
     """The probability of what the page does not name."""
     attribution = told.explained.attribution
     assert attribution is not None
-    named, shares = named_shares(told, attribution).named, _shares(told)
+    named, shares = spoken_of(named_shares(told, attribution)), _shares(told)
     for cause in causes:
         unnamed = cause not in named and shares.get(cause, 0.0) >= 0.005
         yield f"{quoted_name(cause)} ({chance(shares[cause])})" if unnamed else quoted_name(cause)
@@ -227,7 +255,13 @@ def _without(cause: Mechanism, other: Mechanism, told: Explanation) -> _Test | N
         case "lock_in" | "retrieval_distraction" | "other_results" | "volume":
             return _without_result(cause, other, told)
         case "calling":
-            return _Test(0, "--answer-now", "that answer at once, without tools", cause, other)
+            return _Test(
+                0,
+                "--answer-now",
+                "that are asked for the answer before any call, tools offered as they were",
+                cause,
+                other,
+            )
         case _:
             return None
 

@@ -59,6 +59,7 @@ _DEEP = {"bench", "browser", "compatible", "examples"}
 _DEEP_FIXTURES = {"acted", "planted_run", "replayed"}
 """Fixtures that run hundreds of trials or replays: what uses one is deep as well, and may have to wait for it."""
 _LONG_SECONDS = 400
+"""Of tests with such a fixture and of those of `bench`, whose runs end with the test and have no limit of their own."""
 _FIRST_TIER_SECONDS = 2.0
 """CPU time of a test and its child processes. Above it, a test of the first tier is named at the end. It does not fail:
 how busy a machine is makes CPU time longer as well."""
@@ -75,7 +76,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         long = _DEEP_FIXTURES.intersection(getattr(item, "fixturenames", ()))
         if slow or item.get_closest_marker("docker") or long:
             item.add_marker("deep")
-        if long and not item.get_closest_marker("timeout"):
+        if (long or folder == "bench") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(_LONG_SECONDS))
 
 

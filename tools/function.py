@@ -75,7 +75,15 @@ def _outcome(function: Callable[[], Any]) -> Outcome:
 async def _awaited(waiting: Awaitable[Any]) -> Outcome:
     try:
         return await waiting, None
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - as above; cancellation is no Exception and passes
+    except asyncio.CancelledError as error:
+        # A call that somebody ends passes; what the function raises by itself, or a task of its own, is an outcome.
+        if (task := asyncio.current_task()) is not None and task.cancelling():
+            raise
+        return None, error
+    except (KeyboardInterrupt, GeneratorExit):
+        # Of whoever ends the run: unlike a thread's own, an interrupt is delivered here.
+        raise
+    except BaseException as error:  # noqa: BLE001 - as above; the panic of a compiled library is no Exception
         return None, error
 
 

@@ -26,7 +26,9 @@ from toolablate.tools.tool import Tool
 from toolablate.tools.toolset import Toolset, refuse_duplicates
 from toolablate.tools.user_code import (
     function_tool,
+    import_as_it_stands,
     is_ours,
+    is_own,
     load_own,
     module_digest,
     open_own,
@@ -256,9 +258,13 @@ def mcp_servers_needed(uses: Sequence[ToolUse]) -> tuple[str, ...]:
 def tool_sources(uses: Sequence[ToolUse]) -> dict[str, str]:
     """Digests of the modules of those tools that are neither ours nor a server's, by the names in the plan.
 
-    What such a module imports from beside it is part of it. Raises InputError where a tool has no source text.
+    What such a module imports from beside it is part of it; a module that was edited is imported anew. Raises
+    InputError where a tool has no source text.
     """
     digests = {}
+    for use in _expanded(uses):
+        if is_own(use.name, "tools") and not is_ours(use.name, "tools") and not use.name.startswith(_MCP):
+            import_as_it_stands(use.name, "tools")
     for use in _checked(uses):
         kind = _kind(use.name)
         if resource_of(use) is None:

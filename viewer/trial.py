@@ -22,6 +22,7 @@ from toolablate.reports.plain_why import in_short, why_parts
 from toolablate.reports.run_groups import run_groups
 from toolablate.reports.terminal.explanation import shapley_lines, turned
 from toolablate.reports.terminal.trace import resumption_facts
+from toolablate.reports.turn import as_told
 from toolablate.traces.store import Store
 from toolablate.viewer import trial_head
 from toolablate.viewer.index import TrialRow
@@ -70,7 +71,8 @@ def trial(request: Request) -> Response:
     among = Among() if row is None else _among(request, row)
     before, following = (trial_address(each) + chosen if each else "" for each in (among.before, among.after))
     with Store(view.store) as store:
-        attribution = told.explained.attribution if told else None
+        found = told.explained.attribution if told else None
+        attribution = as_told(found, told.explained.evidence) if told and found else None
         panel = panel_of(view, store, identity, attribution, following, request.query_params)
     if panel.ways:
         before, following = panel.ways.before, panel.ways.following

@@ -130,11 +130,6 @@ class FittedRate:
     seen: float
     trials: float
 
-    @property
-    def changed(self) -> float:
-        """In how many of these trials it changed anything, without what the prior adds."""
-        return min(self.trials, max(0.0, (PRIOR_TRIALS + self.seen) * self.rate - PRIOR_TRIALS * self.prior))
-
 
 @dataclass(frozen=True, slots=True)
 class ChangeRates:

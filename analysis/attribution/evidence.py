@@ -38,6 +38,7 @@ class EvidenceOutline:
     trajectory  by answers asked for before these; None where none were, or too few steps
     flip        where the belief in the right answer falls for good
     diagnoses   labels of judges, without what these were asked
+    redrawn     scores of its last reply drawn again
     """
 
     model: str
@@ -50,6 +51,12 @@ class EvidenceOutline:
     trajectory: Trajectory | None = field(default=None, kw_only=True)
     flip: BeliefFlip | None = field(default=None, kw_only=True)
     diagnoses: tuple[Diagnosis, ...] = field(default=(), kw_only=True)
+    redrawn: Scores = field(default=(), kw_only=True)
+
+    @property
+    def last_reply(self) -> Scores:
+        """Scores of its last reply drawn again."""
+        return self.redrawn
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +72,9 @@ class Evidence(EvidenceOutline):
     unsigned    scores of those that show none of these signs
     outset      scores of answers that were asked for before anything was called, of `repeats`: to the model they are
                 one with this trial there (`at_outset`)
-    swapped     scores of replays of other trials of its question, model and tools with all results swapped, for short
-                ones where these are long: but for the first reply what its own come to
+    swapped     scores of replays of other trials of its question, model and tools with all results swapped, where its
+                own are short for short ones: but for the first reply what its own come to
+    shortened   where its own results are long, the same for short ones
     offered     scores of trials of its question and model to which the same tools were only offered, whatever condition
                 it was the arm of; `offered_again` of them are runs that replays made
     re_asked     scores of answers that were asked for once more after the final reply
@@ -83,6 +91,7 @@ class Evidence(EvidenceOutline):
     unsigned: Scores = ()
     outset: Scores = ()
     swapped: Scores = ()
+    shortened: Scores = ()
     offered: Scores = ()
     offered_again: int = 0
     re_asked: Scores = ()
@@ -108,9 +117,13 @@ class Evidence(EvidenceOutline):
     def all_runs(self) -> Replay | None:
         return self.runs or self.inputs.replay
 
+    @property
+    def last_reply(self) -> Scores:
+        return self.all_runs.last_reply if self.all_runs is not None else ()
+
     def outline(self) -> EvidenceOutline:
         known = {each.name: getattr(self, each.name) for each in fields(EvidenceOutline)}
-        return EvidenceOutline(**{**known, "score": without_judge(self.score)})
+        return EvidenceOutline(**{**known, "score": without_judge(self.score), "redrawn": self.last_reply})
 
 
 def without_judge(score: Score) -> Score:

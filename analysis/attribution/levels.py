@@ -23,15 +23,16 @@ AGAIN, EXTENDED, REPAIRED = (
 LAST_REPLY = "with its last reply drawn again"
 SHORT = "with short results of other questions"
 OFFERED, SHAM, PLACEBO, SCAFFOLD = (
-    "in another condition, whose tools it is forbidden to call",
-    "in another condition, whose calls give nothing",
-    "in another condition, whose results are of another question",
+    "in another condition with the same tools, forbidden to call them",
+    "in another condition with the same tools, whose calls give nothing",
+    "in another condition with the same tools, whose results are of another question",
     "in another condition, with this prompt and no tools",
 )
 REPEATED, WITHOUT_TOOLS = "as it was, this trial among them", "without tools"
 BEFORE_CALLS = "asked for its answer before any call"
 OUTSET, BOTH_OUTSETS = f"in its other repeats, {BEFORE_CALLS}", f"{BEFORE_CALLS}, here or in its other repeats"
 SWAPPED_ELSEWHERE = "in other trials with these tools, with all results swapped for those of another question"
+SHORT_ELSEWHERE = "in other trials with these tools, with short results of other questions"
 BOTH_PLACEBOS = "in another condition or other trials of this question, with results of another one"
 """What runs differ in, in the words of a page."""
 
@@ -164,9 +165,15 @@ def _before(evidence: Evidence, forcing: Forcing, order: Sequence[ToolKind], fal
         yield _rollouts(kind, replay, order[:number])
     if not replay.rollouts.get(frozenset(order)):
         yield _believed(order[-1], evidence, forcing, _step_before_results(evidence))
+    # Of the arm too, results are as long as the real ones. Replays with short ones keep this trial's first reply: where
+    # nobody drew it anew beside long ones, its luck has no part in what they restore.
+    anew = _first_reply_drawn_again(evidence)
+    if anew.tally.runs or not replay.short:
+        yield anew
     if replay.short:
         short = tally_of((*replay.short, *(both.without if both else ())))
         yield Level("volume", short, SHORT, ReplayPurpose(kind="short"))
+        yield Level("first_reply", tally_of(evidence.shortened), SHORT_ELSEWHERE)
 
 
 def _last_reply_again(evidence: Evidence, replay: Replay, forcing: Forcing, more: Scores) -> Iterator[Level]:
@@ -205,7 +212,6 @@ def _without_results(evidence: Evidence, forcing: Forcing, order: Sequence[ToolK
     refused have no results, and are calls."""
     arms = evidence.inputs.arms
     if order:
-        yield _without_its_first_reply(evidence)
         yield Level("calling", tally_of(arms.sham), SHAM)
     else:
         # Of calls that the provider made nobody can exchange the results: they go with the calls.
@@ -218,13 +224,11 @@ def _without_results(evidence: Evidence, forcing: Forcing, order: Sequence[ToolK
     yield from _without_tools(arms, prompted=evidence.signals.prompted)
 
 
-def _without_its_first_reply(evidence: Evidence) -> Level:
-    """Replays keep this trial's first reply, other trials and the arm draw it anew: its luck is no cause. Where short
-    results were replayed, those of the arm are as long as the real ones, and not what is left here."""
-    short = (evidence.all_runs or Replay()).short
-    placebo = () if short else evidence.inputs.arms.placebo
-    what = PLACEBO if not evidence.swapped else BOTH_PLACEBOS if placebo else SWAPPED_ELSEWHERE
-    return Level("first_reply", tally_of((*placebo, *evidence.swapped)), what)
+def _first_reply_drawn_again(evidence: Evidence) -> Level:
+    """Replays keep this trial's first reply, other trials and the arm draw it anew: its luck is no cause."""
+    placebo, swapped = evidence.inputs.arms.placebo, evidence.swapped
+    what = PLACEBO if not swapped else BOTH_PLACEBOS if placebo else SWAPPED_ELSEWHERE
+    return Level("first_reply", tally_of((*placebo, *swapped)), what)
 
 
 def _offered(part: Part, evidence: Evidence) -> Level:

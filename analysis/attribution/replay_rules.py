@@ -1,7 +1,7 @@
 """Replay rules: how likely each mechanism is to be what made a trial wrong, by what its replays came to."""
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from toolablate.analysis.attribution.change_rates import ChangeRates, FittedRate, Part, Step, SteppedTrial, Where
+from toolablate.analysis.attribution.change_rates import ChangeRates, Part, Step, SteppedTrial, Where
 from toolablate.analysis.attribution.decomposition import Replay, ToolKind
 from toolablate.analysis.attribution.evidence import (
     KINDS,
@@ -307,12 +307,12 @@ def _named(evidence: Evidence) -> Mapping[_Blamed, Mechanism]:
 
 
 def _kinds_without_content(evidence: Evidence) -> frozenset[ToolKind]:
-    """Of tools whose calls all failed by the model's own doing, or found nothing. Of a tool that failed itself the
-    replays have what it gives when it works; an attempt that infrastructure spoiled does not say of which it was."""
-    calls, broken = evidence.signals.calls, set(faults(evidence.signals))
-    if not broken <= {call.event for call in calls}:
+    """Of tools whose calls all failed, or found nothing, whatever they give in replays in which they work. An attempt
+    that infrastructure spoiled does not say of which it was."""
+    calls = evidence.signals.calls
+    if not set(faults(evidence.signals)) <= {call.event for call in calls}:
         return frozenset()
-    return evidence.inputs.tools - {KINDS[call.form] for call in calls if call.gave or call.event in broken}
+    return evidence.inputs.tools - {KINDS[call.form] for call in calls if call.gave}
 
 
 def _comes_back(evidence: Evidence) -> bool:
@@ -493,25 +493,6 @@ def taken_together(mechanism: Mechanism, evidence: Evidence) -> tuple[Mechanism,
     return tuple(dict.fromkeys(named[part] for part in sorted(parts)))
 
 
-def usual(mechanism: Mechanism, evidence: Evidence, rates: ChangeRates) -> FittedRate | None:
-    """In how many trials of its store what is this mechanism here changed anything. None of what no level takes away,
-    and where the store has no such trial."""
-    chain = told_levels(evidence)[0]
-    steps = {
-        (part, _where(part, evidence))
-        for level in chain[1:]
-        for part in (level.part, *level.also)
-        if OF_PARTS[part] == mechanism
-    }
-    return rates.store.get(min(steps)) if len(steps) == 1 else None
-
-
-def usual_rate(mechanism: Mechanism, evidence: Evidence, rates: ChangeRates) -> float | None:
-    """The rate that its model and condition has of such a step, where `usual` knows the store's."""
-    known = usual(mechanism, evidence, rates)
-    return None if known is None else rates.of(_group(evidence), known.step)
-
-
 def _events(mechanism: Mechanism, evidence: Evidence, fall: Fall | None) -> Iterator[int]:
     signals = evidence.signals
     match mechanism:
@@ -532,7 +513,8 @@ def _events(mechanism: Mechanism, evidence: Evidence, fall: Fall | None) -> Iter
 
 
 def _events_of_results(mechanism: Mechanism, evidence: Evidence, fall: Fall | None) -> Iterator[int]:
-    """Where the belief fell, unless at other calls; else results of negative Shapley value, else those of the tool."""
+    """Where the belief fell, unless at other calls; else results of negative Shapley value. Else of calls, whatever
+    they return, all; of results the only one of its kind: runs without several do not tell which of them misled."""
     forms = {"lock_in": ("code",), "retrieval_distraction": ("search", "page"), "other_results": ("other",)}.get(
         mechanism
     )
@@ -550,4 +532,7 @@ def _events_of_results(mechanism: Mechanism, evidence: Evidence, fall: Fall | No
     harming = [
         call.event for call in calls if call.event in evidence.shapley and evidence.shapley[call.event].value < 0
     ]
-    yield from harming or [call.event for call in calls if call.gave or mechanism == "calling"]
+    of_kinds = Counter(KINDS[call.form] for call in calls if call.gave)
+    yield from harming or [
+        call.event for call in calls if mechanism == "calling" or (call.gave and of_kinds[KINDS[call.form]] == 1)
+    ]

@@ -227,9 +227,11 @@ def _beside_bare(
     finding: _Finding, signals: Signals, no_tools: Sequence[NoToolTrial], repeats: Sequence[float], expected: Expected
 ) -> _Finding:
     """The same once it is known how many such trials are wrong without tools as well."""
-    wrong = {each.signals.answer for each in no_tools if (each.score.value or 0.0) < RIGHT}
     sure, note = finding.confidence, finding.note
-    if finding.mechanism in ("lock_in", *_READ) and signals.answer and signals.answer in wrong:
+    wrong = (each.signals for each in no_tools if (each.score.value or 0.0) < RIGHT)
+    taken = finding.mechanism in ("lock_in", *_READ) and signals.answer
+    # The traces of those without tools are read for this alone.
+    if taken and any(each.answer == signals.answer for each in wrong):
         sure, note = sure / 2, f"{note}, and a trial without tools has the same answer"
     if finding is _NOTHING:
         named, left, chance = expected.beyond, 0.0, 1.0

@@ -77,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--trials",
         type=int,
-        default=400,
+        default=1200,
         help="with four tools, here and there (%(default)s); 0: no costs, and without --kills no cluster",
     )
     add("--alone", type=int, default=40, help="of them one at a time (%(default)s)")

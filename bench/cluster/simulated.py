@@ -157,6 +157,9 @@ class Engine:
     def places(self) -> Collection[str]:
         return ("here",)
 
+    def shown(self) -> str:
+        return "here"
+
 
 async def _open(
     workers: int,

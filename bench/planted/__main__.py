@@ -52,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--seed", type=int, default=0, help="of questions and lots (%(default)s)")
     add("--samples", type=int, default=2, help="answers asked for at once after a step (%(default)s)")
     add("--rollouts", type=int, default=1, help="runs of everything else at once (%(default)s)")
-    add("--successes", type=float, default=1.0, help="share of right trials to replay (%(default)s)")
+    add("--successes", type=float, default=0.5, help="share of right trials to replay (%(default)s)")
     add("--folder", type=Path, help="where to keep all that is made; what is there is not done again")
     add("--json", type=Path, help="a file for the figures")
     return parser

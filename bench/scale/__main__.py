@@ -63,6 +63,8 @@ class Figure:
 def main() -> int:
     options = _parser().parse_args()
     sources, found = open_sources(options.texts), []
+    if options.folder:
+        options.folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="bench-scale-", dir=options.folder) as name:
         folder = Path(name)
         plan, store = _plan(folder, sources, options.trials), folder / "store.db"

@@ -78,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--no-replay", action="store_true", help="rules over traces alone")
     add("--samples", type=int, default=2, help="answers asked for at once after a step (%(default)s)")
     add("--rollouts", type=int, default=1, help="runs of everything else at once (%(default)s)")
-    add("--successes", type=float, default=1.0, help="share of right trials to replay (%(default)s)")
+    add("--successes", type=float, default=0.5, help="share of right trials to replay (%(default)s)")
     add("--folder", type=Path, help="where to keep all that is made; trials that are there are not run again")
     add("--json", type=Path, help="a file for the figures")
     return parser

@@ -13,6 +13,7 @@
 # Two minutes before its end SLURM interrupts all that runs. Only toolablate listens: trials end, and the backup is made.
 #SBATCH --signal=INT@120
 set -euo pipefail
+: "${1:?names no plan: sbatch examples/cluster/slurm.sh plan.toml}"
 source .venv/bin/activate
 
 # Keys of models: a .env beside the plan is read on every node. Or set them for all nodes here, and keep the file yours.
@@ -27,11 +28,11 @@ trap 'rm -f "$RAY_AUTH_TOKEN_PATH"' EXIT
 export RAY_SYMMETRIC_RUN_CLUSTER_WAIT_TIMEOUT=300 RAY_worker_register_timeout_seconds=300
 
 # The store is on the head's own disk while the job runs, and its backup beside the plan: every ten minutes and at the
-# end. A second job for the same plan goes on from there.
+# end. A second job for the same plan goes on from there; one that SLURM starts again on this node has its store still.
 read -r head < <(scontrol show hostnames "$SLURM_JOB_NODELIST")
 # srun takes no processors from sbatch since SLURM 22.05: each node would run all on one.
 srun --nodes="$SLURM_JOB_NUM_NODES" --ntasks="$SLURM_JOB_NUM_NODES" --cpus-per-task="$SLURM_CPUS_PER_TASK" \
     env --ignore-signal=INT ray symmetric-run --address "$head:6379" --min-nodes "$SLURM_JOB_NUM_NODES" --num-cpus "$SLURM_CPUS_PER_TASK" -- \
     bash -euc 'kept=$(realpath "${0%.*}.sqlite"); store=/tmp/toolablate-$SLURM_JOB_ID.sqlite
-               [ ! -e "$kept" ] || cp "$kept" "$store"
+               [ -e "$store" ] || [ ! -e "$kept" ] || { cp "$kept" "$store.new"; mv "$store.new" "$store"; }
                exec env --default-signal=INT toolablate run "$0" --store "$store" --set cluster.backup="$kept" --cluster auto' "$1"

@@ -15,7 +15,6 @@ from toolablate.analysis.attribution.decomposition import (
     DecompositionInputs,
     Replay,
     Scores,
-    ToolKind,
     decompositions,
     inclusion_probability,
     is_sampled,
@@ -136,17 +135,19 @@ def _beside(evidence: Evidence, group: Sequence[EvidenceOutline]) -> Evidence:
 def _without_results(evidence: Evidence, group: Sequence[EvidenceOutline]) -> Evidence:
     others = [each.inputs for each in group if each.inputs.trial != evidence.inputs.trial]
     arms = {each.condition: each.inputs.arms for each in group}.values()
+    # Nothing of a trial that has no results.
+    replays = [(each.replay, each.replay.rollouts.get(each.tools, ())) for each in others if each.replay and each.tools]
+    short = tuple(score for replay, swapped in replays for score in replay.short or swapped)
+    if evidence.all_runs is None or not evidence.all_runs.short:
+        evidence = replace(evidence, swapped=short)
+    else:
+        long = tuple(score for replay, swapped in replays if replay.short for score in swapped)
+        evidence = replace(evidence, swapped=long, shortened=short)
     return replace(
         evidence,
-        swapped=tuple(score for each in others if each.replay for score in _swapped(each.replay, each.tools)),
         offered=tuple(score for each in arms for score in each.offered),
         offered_again=sum(each.again.get("offered", 0) for each in arms),
     )
-
-
-def _swapped(replay: Replay, tools: frozenset[ToolKind]) -> Scores:
-    """Nothing of a trial that has no results."""
-    return replay.short or replay.rollouts.get(tools, ()) if tools else ()
 
 
 def _beside_signs(evidence: Evidence, group: Sequence[Evidence]) -> Evidence:

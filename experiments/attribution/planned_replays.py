@@ -358,13 +358,18 @@ def arms_without_calls(
     return tuple(each.trial for each in seen if counts(each) and (each.model, each.question, each.condition) in wanted)
 
 
+RUNS_AGAIN = 2
+"""Runs of each trial of an arm in which nothing is called, for one of everything else: each takes one request, and all
+wrong trials of its question share it. Of all levels more of these tell most of mechanisms."""
+
+
 def run_again(store: Store, trial: str, design: ReplayDesign) -> ReplayRequest | None:
     """From the start of a trial in which nothing is called; None where it never asked its model."""
     conversation = store.conversation(trial)
     first = next((index for index, event in enumerate(conversation) if isinstance(event, ModelCall)), None)
     if first is None:
         return None
-    return ReplayRequest(trial, reply_began(conversation, first), Rerun(), design.rollouts, (AGAIN,))
+    return ReplayRequest(trial, reply_began(conversation, first), Rerun(), RUNS_AGAIN * design.rollouts, (AGAIN,))
 
 
 def unparsed_arms(

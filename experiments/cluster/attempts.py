@@ -15,9 +15,9 @@ from toolablate.experiments.cluster.messages import (
     Tells,
     ToWorker,
     Unpacker,
+    crossing,
 )
 from toolablate.experiments.cluster.services import Begun, Desk, answer_of
-from toolablate.experiments.cluster.worker import crossing
 from toolablate.experiments.running.execution import AttemptLostError, RecordEvent
 from toolablate.experiments.running.runner import as_internal
 from toolablate.traces.errors import ModelError, ToolablateError

@@ -15,15 +15,15 @@ from toolablate.experiments.cluster.messages import (
     Cancel,
     Ended,
     Forget,
+    OfTrial,
     Ready,
     Refused,
     Shared,
     Start,
-    ToDriver,
     WorkerLost,
     WorkerSetupError,
 )
-from toolablate.experiments.cluster.node import Engine, Node, differing, first_ended
+from toolablate.experiments.cluster.node import Engine, Node, differing, first_ended, in_thread
 from toolablate.experiments.cluster.services import Desk, Services
 from toolablate.experiments.plans.conditions import starts_kernel
 from toolablate.experiments.plans.plan import PlannedTrial
@@ -35,6 +35,8 @@ from toolablate.traces.store import NoWorker, WorkerStanding
 
 # How long is waited for workers where there are none, or none any more.
 PATIENCE_SECONDS = 300.0
+# Who waits for the first one is told what for, once most that start would be ready.
+TOLD_SECONDS = 20.0
 # Once one is ready, the others are waited for so long; later they join.
 JOIN_SECONDS = 30.0
 # A worker says something every few seconds; one that does not is lost.
@@ -98,6 +100,9 @@ class FleetExecutor:
         self._resting: set[int] = set()
         self._lost: deque[Node] = deque(maxlen=LOST_TOLD)
         self._told_unstarted = False
+        self._told_awaited = False
+        self._places: Collection[str] = ()
+        self._looking: asyncio.Task[Collection[str]] | None = None
         self._numbers = count()
         self._changed = asyncio.Event()
         self._slots: list[asyncio.Task[None]] = []
@@ -129,19 +134,17 @@ class FleetExecutor:
         ToolablateError where none has been ready; where one has, and was lost since, trials wait for the next."""
         self._slots = [asyncio.create_task(self._fill(slot)) for slot in range(self._workers)]
         try:
-            async with asyncio.timeout(self._patience):
-                while not self._ready and self._may_come():
-                    await self._change()
+            await self._await_one(lambda: not self._ready and self._may_come())
         except TimeoutError:
             if not self._left_out:
-                raise self._gone() from None
+                raise await self._gone() from None
         with suppress(TimeoutError):
             async with asyncio.timeout(JOIN_SECONDS):
                 while len(self._ready) < self._workers and self._may_come():
                     await self._change()
         if self._environment is None:
             if not self._left_out:
-                raise self._gone()
+                raise await self._gone()
             _, refused = next(iter(self._left_out.values()))
             refused.error.message = f"no worker can be started; at {refused.name}: {refused.error.message}"
             raise refused.error
@@ -202,15 +205,35 @@ class FleetExecutor:
                 await self._change()
                 continue
             try:
-                async with asyncio.timeout(self._patience):
-                    while not self._ready:
-                        await self._change()
+                await self._await_one(lambda: not self._ready)
             except TimeoutError:
-                raise self._gone() from None
+                raise await self._gone() from None
 
-    def _gone(self) -> ExecutorGoneError:
+    async def _await_one(self, lacking: Callable[[], bool]) -> None:
+        """Raises TimeoutError."""
+        async with asyncio.timeout(self._patience):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(TOLD_SECONDS):
+                    while lacking():
+                        await self._change()
+            if lacking() and not self._told_awaited:
+                self._told_awaited = True
+                self._warn(
+                    f"no worker is ready yet: {await self._awaited()}. The run ends if there is none within"
+                    f" {self._patience:.0f} s, or with Ctrl-C; nodes that join by then go on with it"
+                )
+            while lacking():
+                await self._change()
+
+    async def _awaited(self) -> str:
+        """What a worker needs, what nodes there are, and which are left out."""
+        left_out = {f"{refused.name}: {refused.error.message}" for _, refused in self._left_out.values()}
+        shown = await in_thread(self._engine.shown)
+        return f"{shown}. Left out are {'; '.join(sorted(left_out))}" if left_out else shown
+
+    async def _gone(self) -> ExecutorGoneError:
         return ExecutorGoneError(
-            f"there has been no worker for {self._patience:.0f} s",
+            f"there has been no worker for {self._patience:.0f} s: {await self._awaited()}",
             hint="the same command goes on with what is missing, once the cluster has nodes again; where its head has"
             " another address by then, with --cluster ADDRESS",
             code="no_workers",
@@ -229,12 +252,14 @@ class FleetExecutor:
     async def _fill(self, slot: int) -> None:
         rest = FIRST_REST_SECONDS
         while True:
+            self._resting.discard(slot)
             try:
                 async with self._started(slot) as node:
                     await first_ended(self._listen(node), node.send(), node.watch(lambda: _longest_silence(node)))
             except WorkerLost as lost:
                 if node_name := lost.args[1] if len(lost.args) > 1 else "":
-                    next_up = "its trials are tried again, and another is started"
+                    again = "are tried again" if self.retries else "have failed (cluster.retries = 0)"
+                    next_up = f"its trials {again}, and another is started"
                     if not self._ready:
                         next_up += f". No worker is left: the run ends if there is none within {self._patience:.0f} s"
                     self._warn(f"the worker at {node_name} was lost: {lost.args[0]}; {next_up}")
@@ -254,12 +279,22 @@ class FleetExecutor:
         place, _ = self._left_out[slot]
         until = time.monotonic() + LEFT_OUT_SECONDS
         # An engine tells nobody that a node has joined.
-        while (left := until - time.monotonic()) > 0 and not (place and self._place_without_worker()):  # noqa: ASYNC110
+        while (left := until - time.monotonic()) > 0:
+            if place:
+                await self._look()
+                if self._place_without_worker():
+                    break
             await asyncio.sleep(min(left, LOOK_SECONDS))
-        self._resting.remove(slot)
         # Of a node that has left the cluster nothing is told any more.
-        if place and place not in self._engine.places():
+        if place and place not in self._places:
             del self._left_out[slot]
+
+    async def _look(self) -> None:
+        """Which places there are. Once for all who ask meanwhile, and in a thread: a head that is there and does not
+        answer takes seconds."""
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(in_thread(self._engine.places))
+        self._places = await asyncio.shield(self._looking)
 
     def _may_come(self) -> bool:
         """Whether a worker is being started, or soon will be at a place that has none. Until places that are left out
@@ -267,12 +302,12 @@ class FleetExecutor:
         return len(self._ready) + len(self._resting) < self._workers or self._place_without_worker()
 
     def _place_without_worker(self) -> bool:
-        """There are more places that are not left out than slots that have a worker, start one, or were left out nobody
-        knows where."""
+        """There were more places that are not left out, when they were last looked at, than slots that have a worker,
+        start one, or were left out nobody knows where."""
         of_left_out = sum(self._left_out[slot][0] != "" for slot in self._resting)
         if not of_left_out:
             return False
-        return len(set(self._engine.places()) - self._avoided()) > self._workers - of_left_out
+        return len(set(self._places) - self._avoided()) > self._workers - of_left_out
 
     def _avoided(self) -> set[str]:
         now = time.monotonic()
@@ -293,13 +328,15 @@ class FleetExecutor:
             yield node
         except WorkerSetupError as failed:
             error = InputError(failed.args[0], hint=INSTALL_THERE, code="unfit_node")
-            self._leave_out(node, Refused(failed.args[1], error))
+            await self._leave_out(node, Refused(failed.args[1], error))
         except WorkerLost as lost:
-            raise WorkerLost(lost.args[0], node.name) from None
+            node.why = lost.args[0]
+            raise WorkerLost(node.why, node.name) from None
         except _LeftOut:
             raise
         except Exception as error:  # noqa: BLE001 - whatever cannot be understood of a worker costs this worker
-            raise WorkerLost(f"{type(error).__name__}: {error}", node.name) from None
+            node.why = f"{type(error).__name__}: {error}"
+            raise WorkerLost(node.why, node.name) from None
         finally:
             if node in self._ready:
                 self._ready.remove(node)
@@ -324,14 +361,14 @@ class FleetExecutor:
             messages = await node.channel.take()
             node.heard = time.monotonic()
             for message in messages:
-                self._heard(node, message)
+                if isinstance(message, Ready):
+                    await self._admit(node, message)
+                elif isinstance(message, Refused):
+                    await self._leave_out(node, message)
+                else:
+                    self._heard(node, message)
 
-    def _heard(self, node: Node, message: ToDriver) -> None:
-        if isinstance(message, Ready):
-            self._admit(node, message)
-            return
-        if isinstance(message, Refused):
-            self._leave_out(node, message)
+    def _heard(self, node: Node, message: OfTrial) -> None:
         trial = node.trials.get(message.attempt)
         if trial is None or trial.ended.done():
             return
@@ -341,9 +378,10 @@ class FleetExecutor:
         else:
             trial.heard(message)
 
-    def _admit(self, node: Node, ready: Ready) -> None:
+    async def _admit(self, node: Node, ready: Ready) -> None:
         if node in self._ready:
             return
+        place = await in_thread(node.channel.place)
         if self._environment is None:
             self._environment = ready.environment
         if other := differing(self._environment, ready.environment):
@@ -352,17 +390,18 @@ class FleetExecutor:
                 hint="install the same packages on each node",
                 code="other_environment",
             )
-            self._leave_out(node, Refused(ready.name, error))
+            await self._leave_out(node, Refused(ready.name, error))
         self._left_out.pop(node.slot, None)
         self._vacated.pop(node.slot, None)
-        self._told_unstarted = False
-        node.name, node.place = ready.name, node.channel.place()
+        self._told_unstarted = self._told_awaited = False
+        node.name, node.place = ready.name, place
         self._avoided_until.pop(node.place, None)
         self._ready.append(node)
         self._tell_change()
 
-    def _leave_out(self, node: Node, refused: Refused) -> NoReturn:
-        place = node.channel.place()
+    async def _leave_out(self, node: Node, refused: Refused) -> NoReturn:
+        place = await in_thread(node.channel.place)
+        await self._look()
         told = {(at, str(before.error)) for at, before in self._left_out.values()}
         self._left_out[node.slot] = place, refused
         self._vacated.pop(node.slot, None)
@@ -388,6 +427,7 @@ def _longest_silence(node: Node) -> float | None:
 
 
 def _lost(node: Node) -> AttemptLostError:
+    why = f": {node.why}" if node.why else ""
     return AttemptLostError(
-        f"the worker at {node.name} was lost while the trial ran there", code="worker_lost", retryable=True
+        f"the worker at {node.name} was lost while the trial ran there{why}", code="worker_lost", retryable=True
     )

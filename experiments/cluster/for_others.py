@@ -17,7 +17,6 @@ from toolablate.traces.store.backup import BackupStopped, back_up, lacking
 
 TELL_SECONDS = 2.0
 BACKUP_SECONDS = 600.0
-_OWN_FILES = ("wal", "shm", "journal", "lock", "driver", "workers", "new")
 
 
 @asynccontextmanager
@@ -50,24 +49,31 @@ async def _ended(task: "asyncio.Task[None]") -> None:
 def require_backup_of(store: Path, backup: Path) -> None:
     """Raises InputError where a backup in that place would be the store itself, or a file that SQLite or we keep beside
     it, or where it has what the store lacks. Raises StoreError where something else is there."""
-    own = store.resolve()
-    # A copy is made beside the backup first.
-    if own in (backup.resolve(), beside(backup.resolve(), ".new")) or (
-        backup.resolve().parent == own.parent and backup.name.removeprefix(f"{own.name}-") in _OWN_FILES
-    ):
-        itself = "itself" if backup.resolve() == own else "by a file of its own"
+    # `Path.resolve` raises RuntimeError of a link to itself.
+    own, there = store.resolve(), Path(os.path.realpath(backup))
+    if there.is_symlink():
         raise InputError(
-            f"cluster.backup: {backup} names the store {itself}",
-            hint="name a file on another disk",
-            code="backup_is_store",
+            f"cluster.backup: {backup} is a link that leads to itself",
+            hint="remove it, or name a file",
+            code="unwritable",
         )
-    if told := lacking_folder(backup):
+    # A copy is made beside the backup first.
+    if own in (there, beside(there, ".new")):
+        itself = "itself" if there == own else "by a file of its own"
+        raise _is_store(f"{backup} names the store {itself}")
+    if there.parent == own.parent and there.name.startswith(f"{own.name}-"):
+        raise _is_store(f"{backup}: names that begin with {own.name}- are for the store's own files in this folder")
+    if told := lacking_folder(there):
         raise InputError(
             f"cluster.backup: {told}",
             hint="mount or make it first, or name a file in another folder",
             code="unwritable",
         )
     _require_no_more(store, backup)
+
+
+def _is_store(told: str) -> InputError:
+    return InputError(f"cluster.backup: {told}", hint="name a file on another disk", code="backup_is_store")
 
 
 def lacking_folder(backup: Path) -> str:
@@ -103,9 +109,11 @@ async def backed_up(store: Path, backup: Path, tell: Tell, warn: Tell) -> AsyncI
         try:
             yield
         finally:
-            await _ended(repeating)
-            tell(f"Backing the store up to {backup} ...")
-            await copies.make()
+            try:
+                await _ended(repeating)
+            finally:
+                tell(f"Backing the store up to {backup} ...")
+                await copies.make()
 
 
 @dataclass(slots=True)
@@ -131,8 +139,8 @@ class _Copies:
         except asyncio.CancelledError:
             self._stopped.set()
             raise
-        except (InputError, StoreError) as error:
-            # Once, in whatever words it goes on failing, until one is made again.
+        except (InputError, StoreError, OSError) as error:
+            # A share that is away comes back. Once, in whatever words it goes on failing, until one is made again.
             if not self._warned:
                 self._warned = True
                 self.warn(str(error) if isinstance(error, InputError) else f"cluster.backup: {error}")
@@ -145,14 +153,18 @@ class _Copies:
         self._look()
         with suppress(BackupStopped):
             # Again once the copy is made, which takes its time.
-            back_up(self.store, self.backup, self._stopped.is_set, self._look)
-            self._seen = _stamps(self.backup)
+            back_up(self.store, self.backup, self._stopped.is_set, self._look_again)
 
     def _look(self) -> None:
         """What nobody has changed since is not read again. Raises InputError."""
         if (found := _stamps(self.backup)) != self._seen:
             _require_no_more(self.store, self.backup)
             self._seen = found
+
+    def _look_again(self) -> None:
+        """What is put into the new copy once it has its name is seen as a change of it."""
+        self._look()
+        self._seen = _stamps(beside(Path(os.path.realpath(self.backup)), ".new"))
 
 
 def _stamps(backup: Path) -> list[tuple[int, int, int]]:

@@ -9,9 +9,10 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import AsyncExitStack, ExitStack, contextmanager
+from contextlib import AsyncExitStack, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -34,22 +35,28 @@ def join(section: ClusterSection, stack: AsyncExitStack | ExitStack, tell: Tell)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", str(_HEAD_GONE_SECONDS))
     address, local = section.address, section.address == "local"
-    if local and "RAY_AUTH_MODE" not in os.environ:
+    if find_spec("ray") is None:
+        raise InputError("cluster: Ray is not installed", hint=to_install("cluster"), code="no_ray")
+    mode = os.environ.get("RAY_AUTH_MODE")
+    if local and not (mode == "token" and any(map(os.environ.get, _TOKENS))):
+        # Ray's own would stay in the home folder, for all to read.
         stack.enter_context(_with_local_token())
-    if os.environ.get("RAY_AUTH_MODE") != "token":
-        raise _no_token("this command")
+    elif mode != "token":
+        raise _no_token("this command" if mode is None else f"this command, with RAY_AUTH_MODE={mode!r},")
     _require_token_file()
     if not local and address != "auto":
         _require_answer(address)
     try:
         import ray
-    except ImportError:
-        raise InputError("cluster: Ray is not installed", hint=to_install("cluster"), code="no_ray") from None
+    except ImportError as error:
+        told = f"cluster: Ray cannot be imported: {one_line(str(error), 200)}"
+        raise InputError(told, hint=to_install("cluster"), code="no_ray") from None
     if ray.is_initialized():
         return
     tell("Starting Ray on this machine ..." if local else f"Joining the cluster ({address}) ...")
     try:
         if not local:
+            _require_token()
             _require_same_token(address, tell)
         _enter(section)
     except InputError:
@@ -164,19 +171,21 @@ def _cpus(node: Any) -> float:
 
 # Tokens.
 
+_TOKENS = ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
+
 
 @contextmanager
 def _with_local_token() -> Iterator[None]:
     """Ray and the nodes that it starts read it from the environment; who joins another cluster later has its own."""
-    before = os.environ.pop("RAY_AUTH_TOKEN", None)
-    os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=_local_token())
+    own = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": _local_token()}
+    before = {name: os.environ[name] for name in own if name in os.environ}
+    os.environ.update(own)
     try:
         yield
     finally:
-        for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN"):
+        for name in own:
             os.environ.pop(name, None)
-        if before is not None:
-            os.environ["RAY_AUTH_TOKEN"] = before
+        os.environ.update(before)
 
 
 @cache
@@ -215,6 +224,17 @@ def _require_token_file() -> None:
             f"{_make_token(shlex.quote(path))}",
             code="no_token",
         )
+
+
+def _require_token() -> None:
+    """Ray itself ends the process, with a trace of its own, where there is none at all. Raises InputError."""
+    if any(map(os.environ.get, _TOKENS)):
+        return
+    found = ""
+    with suppress(OSError, UnicodeDecodeError):
+        found = Path("~/.ray/auth_token").expanduser().read_text(encoding="utf-8").strip()
+    if not found:
+        raise _no_token("this command")
 
 
 def _require_same_token(address: str, tell: Tell) -> None:
@@ -317,7 +337,8 @@ def _require_answer(address: str) -> None:
                 answer += more
     except TimeoutError:
         raise no_cluster(address, f"nothing answers within {_ANSWER_SECONDS:.0f} s") from None
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
+        # The second of a host's name that cannot be one.
         raise no_cluster(address, str(error)) from None
     if len(answer) < _FRAME_BYTES or answer[3] != _SETTINGS:
         raise no_cluster(address, "what answers there is no Ray")
@@ -350,14 +371,19 @@ def _other_versions(address: str, error: Exception) -> InputError | None:
 
 def too_few_cpus(section: ClusterSection, there: Sequence[tuple[str, float]] | None = None) -> InputError:
     """`there` are the nodes by name with their CPUs; by default those of the cluster that this process is in."""
-    if there is None:
-        there = [(name, cpus) for _, name, cpus in nodes()]
-    has = ", ".join(f"{name} has {_counted(cpus)}" for name, cpus in there) or "there is none"
     return InputError(
-        f"cluster: no node can have a worker, which needs {_counted(section.cpus)} (cluster.cpus): {has}",
+        f"cluster: no node can have a worker, which {what_nodes_have(section, there)}",
         hint="start Ray on nodes that have as many, or wait until they have joined; or lower cluster.cpus",
         code="too_few_cpus",
     )
+
+
+def what_nodes_have(section: ClusterSection, there: Sequence[tuple[str, float]] | None = None) -> str:
+    """`there` as in `too_few_cpus`."""
+    if there is None:
+        there = [(name, cpus) for _, name, cpus in nodes()]
+    has = ", ".join(f"{name} has {_counted(cpus)}" for name, cpus in there) or "Ray shows no node"
+    return f"needs {_counted(section.cpus)} (cluster.cpus): {has}"
 
 
 def _counted(cpus: float) -> str:

@@ -6,11 +6,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from toolablate.agents.pacing import Place
 from toolablate.agents.pacing.waits import in_line, is_blocking_others
-from toolablate.experiments.cluster.messages import Answered, Asks, Attempt, Enters, Tells
+from toolablate.experiments.cluster.messages import Answered, Asks, Attempt, Enters, Tells, crossing
 from toolablate.traces.errors import ModelError
 from toolablate.traces.records import Usage
 
@@ -107,12 +107,17 @@ class RemoteLine:
         self.asking.say(Tells(ATTEMPT.get(), _ticket(place), "replied", usage), at_once=False)
 
     def refused(self, place: Place, error: ModelError) -> None:
-        self.asking.say(Tells(ATTEMPT.get(), _ticket(place), "refused", error=error), at_once=True)
+        self._failed(place, "refused", error)
 
     def unreached(self, place: Place, error: ModelError) -> ModelError:
         """Whether more is to be tried, the driver's line says to those who enter next."""
-        self.asking.say(Tells(ATTEMPT.get(), _ticket(place), "unreached", error=error), at_once=True)
+        self._failed(place, "unreached", error)
         return error
+
+    def _failed(self, place: Place, what: Literal["refused", "unreached"], error: ModelError) -> None:
+        sent = crossing(error)
+        assert isinstance(sent, ModelError)
+        self.asking.say(Tells(ATTEMPT.get(), _ticket(place), what, error=sent), at_once=True)
 
     def let_go(self) -> None:
         """The driver's line lets them go."""

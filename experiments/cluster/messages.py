@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from toolablate.agents import AgentResult
 from toolablate.experiments.plans.plan import PlannedTrial
+from toolablate.experiments.running.runner import as_internal
 from toolablate.traces.errors import ModelError, ToolablateError
 from toolablate.traces.records import Environment, Event, Usage
 from toolablate.traces.store.digests import Written
@@ -129,7 +130,8 @@ class Ended:
 
 
 ToWorker = Shared | Forget | Start | Cancel | Answered
-ToDriver = Ready | Refused | Recorded | Enters | Asks | Tells | Ended
+OfTrial = Recorded | Enters | Asks | Tells | Ended
+ToDriver = Ready | Refused | OfTrial
 
 
 class WorkerLost(Exception):
@@ -154,7 +156,8 @@ class Channel(Protocol):
         ...
 
     def place(self) -> str:
-        """Where it was started, as its engine calls it; nothing where that is not known."""
+        """Where it was started, as its engine calls it; nothing where that is not known. May take seconds: is
+        called in a thread."""
         ...
 
     async def close(self) -> None:
@@ -195,3 +198,32 @@ class Unpacker:
         self._buffer.seek(0)
         found: tuple[Event, Written] = self._unpickler.load()
         return found
+
+
+def crossing(error: BaseException) -> ToolablateError:
+    """The error as it can be sent. One of a file here is none of the driver's store, which would end the run."""
+    if not isinstance(error, ToolablateError) or error.boundary == "store":
+        return as_internal(error)
+    try:
+        pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
+    except Exception:  # noqa: BLE001 - whatever keeps a class, or what it has, from being pickled
+        return _plain(error)
+    return error
+
+
+def _plain(error: ToolablateError) -> ToolablateError:
+    """What a boundary's own error says, without what a class of others adds."""
+    kind: type[ToolablateError] = next(each for each in type(error).__mro__ if each.__module__ == _ERRORS)
+    plain = kind(
+        f"{type(error).__name__}: {error.message}",
+        hint=error.hint,
+        code=error.code,
+        retryable=error.retryable,
+        retry_after=error.retry_after,
+    )
+    if isinstance(plain, ModelError) and isinstance(error, ModelError):
+        plain.limit_of = error.limit_of
+    return plain
+
+
+_ERRORS = ToolablateError.__module__

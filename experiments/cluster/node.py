@@ -3,8 +3,9 @@
 import asyncio
 import time
 from collections.abc import Callable, Collection, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 from toolablate.experiments.cluster.attempts import UnderWay
 from toolablate.experiments.cluster.messages import Attempt, Channel, ToWorker, WorkerLost
@@ -13,6 +14,15 @@ from toolablate.traces.store import WorkerStanding
 
 # The driver's loop may be behind: what is there by then was not lost.
 LATE_SECONDS = 1.0
+# A head that does not answer keeps each for seconds: of their own, since look-ups of names need the loop's.
+_ASKING = ThreadPoolExecutor(4, "asks the cluster")
+
+Answer = TypeVar("Answer")
+
+
+async def in_thread(asked: Callable[[], Answer]) -> Answer:
+    """What an engine or a channel answers that may take seconds."""
+    return await asyncio.get_running_loop().run_in_executor(_ASKING, asked)
 
 
 class Engine(Protocol):
@@ -23,7 +33,11 @@ class Engine(Protocol):
         ...
 
     def places(self) -> Collection[str]:
-        """Where it could start workers now."""
+        """Where it could start workers now. Is called by `in_thread`, as `shown`."""
+        ...
+
+    def shown(self) -> str:
+        """For people: what a worker needs of a node, and all nodes that there are."""
         ...
 
 
@@ -31,7 +45,7 @@ class Engine(Protocol):
 class Node:
     """A worker that is started, ready or lost. `heard` is when it last said something, and `asked` when it was last
     asked to; `ended` is how many trials it has ended, and `lost` how many were lost with it; `avoids` is whether there
-    were places where it must not be, and `place` is where it became ready, if that is known."""
+    were places where it must not be, `place` is where it became ready, if that is known, and `why` it was lost."""
 
     channel: Channel
     slot: int
@@ -42,6 +56,7 @@ class Node:
     lost: int = 0
     avoids: bool = False
     place: str = ""
+    why: str = ""
     trials: dict[Attempt, UnderWay] = field(default_factory=dict)
     shared: set[str] = field(default_factory=set)
     _outgoing: list[ToWorker] = field(default_factory=list)

@@ -12,8 +12,18 @@ from contextlib import AsyncExitStack, ExitStack, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from toolablate.experiments.cluster.joining import LOCAL_WORKERS, Head, head, join, nodes, rejoin, too_few_cpus
+from toolablate.experiments.cluster.joining import (
+    LOCAL_WORKERS,
+    Head,
+    head,
+    join,
+    nodes,
+    rejoin,
+    too_few_cpus,
+    what_nodes_have,
+)
 from toolablate.experiments.cluster.messages import ToDriver, ToWorker, WorkerLost, WorkerSetupError
+from toolablate.experiments.cluster.node import in_thread
 from toolablate.experiments.cluster.worker import Opener, Worker
 from toolablate.experiments.environment.web import Tell
 from toolablate.experiments.plans.sections import ClusterSection
@@ -114,7 +124,7 @@ class RayChannel:
             async with asyncio.timeout(_CLOSE_SECONDS):
                 await self._said(self._actor.close.remote())
         # Where this process is in no cluster any more, `kill` would start one.
-        if await asyncio.to_thread(self._head.is_there) and ray.is_initialized():
+        if await in_thread(self._head.is_there) and ray.is_initialized():
             with suppress(ray.exceptions.RayError, ValueError):
                 ray.kill(self._actor)
 
@@ -137,6 +147,14 @@ class RayEngine:
         except Exception:  # noqa: BLE001 - of many kinds, and all are that no node answers
             return []
 
+    def shown(self) -> str:
+        if not self._head.is_there():
+            return f"the head of the cluster ({self._head.address}) does not answer"
+        try:
+            return f"a worker {what_nodes_have(self._section)}"
+        except Exception as error:  # noqa: BLE001 - of many kinds, and all are that no node answers
+            return f"no node of the cluster answers: {one_line(str(error), 200)}"
+
     async def start(self, avoiding: Collection[str]) -> RayChannel:
         import ray
         import ray.exceptions
@@ -149,7 +167,7 @@ class RayEngine:
         }
         if avoiding:
             options["label_selector"] = {"ray.io/node-id": f"!in({','.join(sorted(avoiding))})"}
-        if not await asyncio.to_thread(self._head.answers):
+        if not await in_thread(self._head.answers):
             raise WorkerLost(f"the head of the cluster ({self._head.address}) does not answer")
         try:
             self._head = rejoin(self._section, self._head)

@@ -101,10 +101,12 @@ class PlanOpener:
         work_in(self.folder)
         refuse_other_environment(self.plan, self.conditions, self.fingerprint, self.file)
         refuse_other_versions(self.versions)
-        await refuse_other_questions(self.plan, self.read)
+        questions = await refuse_other_questions(self.plan, self.read)
         plan, web = self.lent.unrecorded(self.plan), await self.lent.web(self.plan)
         try:
-            executor = await open_executor(plan, self.conditions, self.fingerprint, stack, lines=lines, lent=web)
+            executor = await open_executor(
+                plan, self.conditions, self.fingerprint, stack, lines=lines, lent=web, questions=questions
+            )
         except InputError as error:
             if error.code == "missing_key":
                 error.hint = KEYS_OF_NODES
@@ -138,16 +140,30 @@ def refuse_other_environment(
         raise _other(f"its environment is another: {told}{_own_files(there, fingerprint)}", _SAME_FILES)
 
 
-async def refuse_other_questions(plan: Plan, read: QuestionsRead) -> None:
-    """On a worker. Raises InputError where what trials read of questions' files is not there, or another."""
+async def refuse_other_questions(plan: Plan, read: QuestionsRead) -> Sequence[Question] | None:
+    """On a worker. All questions of the plan's file where placebos or wrong answers are drawn from them. Raises
+    InputError where what trials read of questions' files is not there, or another."""
     try:
-        for file in read.files:
-            await asyncio.to_thread(require_content, file, plan.questions.files_folder)
-        digest = _digest_of(await asyncio.to_thread(all_questions, plan)) if read.drawn_from else ""
+        questions = await asyncio.to_thread(_questions_there, plan, read)
     except InputError as error:
         raise _lacking(error) from None
-    if digest != read.drawn_from:
-        raise _other(f"the questions of {plan.questions.file} are others there", _SAME_FILES)
+    if questions is None or _digest_of(questions) == read.drawn_from:
+        return questions
+    told = f"the questions of {plan.questions.file} are others there"
+    there = {file.path: file.sha256 for file in files_of(questions)}
+    for file in read.files:
+        if there.get(file.path, file.sha256) != file.sha256:
+            told = f"the question's file {file.path} is another there"
+    raise _other(told, _SAME_FILES)
+
+
+def _questions_there(plan: Plan, read: QuestionsRead) -> Sequence[Question] | None:
+    """Each file is read once: to read the questions is to read their files."""
+    if read.drawn_from:
+        return all_questions(plan)
+    for file in read.files:
+        require_content(file, plan.questions.files_folder)
+    return None
 
 
 def refuse_other_versions(driver: Mapping[str, str]) -> None:
@@ -215,11 +231,7 @@ async def _open_fleet(
             await stack.enter_async_context(backed_up(store, Path(section.backup), tell, warn))
         return await open_executor(plan, conditions, fingerprint, stack, lines=lines, tell=tell, warn=warn)
     if batches is not None:
-        raise InputError(
-            "cluster: models that are asked in batches cannot be on a cluster yet",
-            hint="run on one machine (--cluster none), or take batch = true out of the plan",
-            code="not_on_cluster",
-        )
+        raise in_batches()
     from toolablate.experiments.cluster.services import open_services
 
     own_store(section, store, stack)
@@ -227,6 +239,14 @@ async def _open_fleet(
     services = await open_services(plan, conditions, stack, tell=tell, warn=warn)
     opener = PlanOpener(plan, tuple(conditions), dict(fingerprint), absolute(plan.file), services.lent(), read=read)
     return await open_fleet(section, store, opener, lines, stack, tell=tell, warn=warn, services=lambda _: services)
+
+
+def in_batches() -> InputError:
+    return InputError(
+        "cluster: models that are asked in batches cannot be on a cluster yet",
+        hint="run on one machine (--cluster none), or take batch = true out of the plan",
+        code="not_on_cluster",
+    )
 
 
 def own_store(section: ClusterSection, store: Path, stack: AsyncExitStack) -> None:

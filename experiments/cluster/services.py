@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from toolablate.agents.pacing import LetGo
 from toolablate.agents.replies import JOINS, AskedRequest, KeptReply, ResponseCache
 from toolablate.experiments.cluster.lent import Lent
-from toolablate.experiments.cluster.messages import Asks
-from toolablate.experiments.cluster.worker import crossing
+from toolablate.experiments.cluster.messages import Asks, crossing
 from toolablate.experiments.environment.environment import needed, servers_needed
 from toolablate.experiments.environment.web import OpenedWeb, Tell, offline, open_web, silent
 from toolablate.experiments.plans.plan import Plan

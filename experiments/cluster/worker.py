@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import pickle
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -28,6 +27,7 @@ from toolablate.experiments.cluster.messages import (
     ToDriver,
     ToWorker,
     WorkerLost,
+    crossing,
 )
 from toolablate.experiments.plans.plan import PlannedTrial
 from toolablate.experiments.running.execution import Executor
@@ -207,21 +207,12 @@ class Worker:
         assert self._executor is not None
         try:
             ended = Ended(attempt, await self._executor.run(planned, record))
-        except asyncio.CancelledError:
-            ended = Ended(attempt, None)
+        except asyncio.CancelledError as error:
+            # What is cancelled by nobody here has failed by itself.
+            task = asyncio.current_task()
+            ended = Ended(attempt, None if task is not None and task.cancelling() else crossing(error))
         except LetGo as error:
             ended = Ended(attempt, error)
-        except Exception as error:  # noqa: BLE001 - a bug in a tool or model must cost one trial, and be seen
+        except BaseException as error:  # noqa: BLE001 - whatever ends a trial is told, or the driver waits for ever
             ended = Ended(attempt, crossing(error))
         self._outbox.post(ended)
-
-
-def crossing(error: Exception) -> ToolablateError:
-    """The error as it can be sent. One of a file here is none of the driver's store, which would end the run."""
-    if not isinstance(error, ToolablateError) or error.boundary == "store":
-        return as_internal(error)
-    try:
-        pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
-    except Exception:  # noqa: BLE001 - whatever keeps a class from being unpickled
-        return as_internal(error)
-    return error

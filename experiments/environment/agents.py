@@ -9,7 +9,7 @@ from toolablate.agents import AgentResult, ChatModel, RetryPolicy, Start, Tools
 from toolablate.experiments.plans.plan import Plan
 from toolablate.experiments.plans.written import secrets
 from toolablate.tools import Resources
-from toolablate.tools.user_code import importing_as_it_stands
+from toolablate.tools.importing_anew import importing_as_it_stands
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import (
     AgentModel,

@@ -77,15 +77,16 @@ def fingerprint_of(plan: Plan, conditions: Sequence[Condition]) -> dict[str, str
     Raises InputError for a tool, an intervention, a server, a search, a corpus, an archive or sources that cannot be
     had.
     """
-    parts = needed(conditions)
-    _require_servers(plan, conditions)
+    # Before anything else looks at the user's own code, which may have been edited since it was last imported.
     fingerprint = {
         f"tool {name}": digest for condition in conditions for name, digest in tool_sources(condition.tools).items()
     }
     for condition in conditions:
-        open_interventions(condition.interventions)
         sources = intervention_sources(condition.interventions)
         fingerprint |= {f"intervention {name}": digest for name, digest in sources.items()}
+        open_interventions(condition.interventions)
+    parts = needed(conditions)
+    _require_servers(plan, conditions)
     if "sandbox" in parts:
         fingerprint["sandbox"] = _sandbox_name(plan.sandbox)
     if "documents" in parts:

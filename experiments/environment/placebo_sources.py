@@ -50,10 +50,11 @@ def draws_from_questions(conditions: Sequence[Condition]) -> bool:
 
 
 async def open_placebo_sources(
-    plan: Plan, conditions: Sequence[Condition], resources: Resources
+    plan: Plan, conditions: Sequence[Condition], resources: Resources, questions: Sequence[Question] | None = None
 ) -> "PlaceboSources | None":
     """For the placebos of these conditions, and for the wrong answers of adversaries; None where there are neither.
-    Raises InputError for questions or a store that cannot be read, and for a question without a wrong answer."""
+    `questions` are all of the plan's file, where they are read by now. Raises InputError for questions or a store that
+    cannot be read, and for a question without a wrong answer."""
     if not draws_from_questions(conditions):
         return None
     with_placebo = any(_has(condition, "placebo") for condition in conditions)
@@ -66,7 +67,8 @@ async def open_placebo_sources(
             kept = await asyncio.to_thread(read_results, Path(plan.placebo.store))
         except StoreError as error:
             raise InputError(f"placebo.store: {error.message}", hint=error.hint, code="bad_placebo_source") from error
-    questions = await asyncio.to_thread(all_questions, plan)
+    if questions is None:
+        questions = await asyncio.to_thread(all_questions, plan)
     asked = questions[: plan.questions.limit]
     if any(_has(condition, "adversarial") for condition in conditions):
         refuse_without_wrong_answer(asked, questions)

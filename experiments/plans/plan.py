@@ -42,8 +42,9 @@ from toolablate.experiments.plans.written import (
     with_values,
 )
 from toolablate.sandbox import BACKENDS, Limits
+from toolablate.tools.own_source import class_source, code_source
 from toolablate.tools.text import one_line
-from toolablate.tools.user_code import class_source, code_source, package_of, registered
+from toolablate.tools.user_code import package_of, registered
 from toolablate.traces.errors import InputError
 from toolablate.traces.paths import PathText
 from toolablate.traces.plugins import MISSING

@@ -28,7 +28,7 @@ from toolablate.experiments.plans.plan import Plan, PlannedTrial
 from toolablate.experiments.plans.sections import WebSection
 from toolablate.tools import Resources, open_toolset
 from toolablate.traces.errors import InputError, ToolablateError
-from toolablate.traces.records import Condition, Environment, Event, Model, Price, ServedModel
+from toolablate.traces.records import Condition, Environment, Event, Model, Price, Question, ServedModel
 from toolablate.traces.store.digests import Written
 
 if TYPE_CHECKING:
@@ -183,11 +183,12 @@ async def open_executor(
     warn: Tell = silent,
     batches: "Batches | None" = None,
     lent: OpenedWeb | None = None,
+    questions: Sequence[Question] | None = None,
 ) -> LocalExecutor:
     """Opens what trials under these conditions of the plan need; the stack closes it. `fingerprint` is what the run
     says of itself; requests wait in `lines`, those of `asked_lines`. `tell` hears of what may take a while, `warn` of
     what a user should know. Without `batches`, models that may be asked so are asked directly. What is
-    `lent` of the web is open elsewhere, and not opened here.
+    `lent` of the web is open elsewhere, and not opened here; `questions` are all of the plan's file, if they are read.
 
     Raises ToolablateError for what cannot be had.
     """
@@ -203,7 +204,7 @@ async def open_executor(
     tried = await open_tried_sandbox(plan, conditions, stack)
     documents = open_documents(conditions, stack)
     resources = Resources(tried.sandbox if tried else None, web.search, web.pages, web.mcp, documents)
-    placebo_sources = await open_placebo_sources(plan, conditions, resources)
+    placebo_sources = await open_placebo_sources(plan, conditions, resources, questions)
     lines = asked_lines(plan) if lines is None else lines
     sources = await open_sources(plan, fingerprint, stack, lines, warn, batches)
     agents = open_agents(plan, conditions)

@@ -319,9 +319,9 @@ class _Work:
             trace = await _failed(session, error, began)
             if isinstance(error, AttemptLostError) and self._is_tried_again(planned):
                 raise _LostAgain from None
-        except LetGo:
+        except (LetGo, asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
             raise
-        except Exception as error:  # noqa: BLE001 - a bug in a tool or model must cost one trial, and be seen
+        except BaseException as error:  # noqa: BLE001 - a bug in a tool or model must cost one trial, and be seen
             trace = await _failed(session, as_internal(error), began)
         else:
             trace = await session.finish(result.outcome, result.seconds, result.usage, result.cost_usd)
@@ -372,5 +372,9 @@ async def _failed(session: TrialRecorder, error: ToolablateError, began: float) 
     return await session.finish("failed", seconds, usage, cost)
 
 
-def as_internal(error: Exception) -> InternalError:
-    return InternalError(f"{type(error).__name__}: {error}", code="internal_error")
+def as_internal(error: BaseException) -> InternalError:
+    try:
+        told = f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 - of a class that cannot say what it is
+        told = type(error).__name__
+    return InternalError(told, code="internal_error")

@@ -13,11 +13,13 @@ from toolablate.analysis.attribution.belief import EarlyAnswers
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.signals.answers import NUMBER
 from toolablate.reports.cause_wording import attributed, chance, method_name
+from toolablate.reports.causes import hundred
 from toolablate.reports.html.cards import Marks, Quote
 from toolablate.reports.html.marking import inert
+from toolablate.reports.named_causes import named_shares
 from toolablate.reports.terminal.explanation import BeliefStep, around_fall, step_lines
 from toolablate.reports.turn import count, last_reply_step, told_flip, turn_of
-from toolablate.traces.records import Diagnosis, Event, ModelCall, Question, Score
+from toolablate.traces.records import Attribution, Diagnosis, Event, ModelCall, Question, Score
 from toolablate.traces.terminal_text import one_line
 
 Quoted = tuple[int, Quote]
@@ -178,9 +180,9 @@ def marks_of(told: Explanation) -> Mapping[int, Marks]:
     evidence, attribution = told.explained.evidence, told.explained.attribution
     speaks: defaultdict[int, dict[str, list[str]]] = defaultdict(dict)
     for each in (() if attribution is None else (attribution,)) + told.explained.hypotheses:
-        if each.mechanism != "unknown":
+        if each.mechanism != "unknown" and (name := _marked(each, told)):
             for event in each.evidence:
-                speaks[event].setdefault(attributed(each), []).append(method_name(each))
+                speaks[event].setdefault(name, []).append(method_name(each))
     for diagnosis in evidence.diagnoses:
         if diagnosis.error_type is not None:
             for event in diagnosis.evidence:
@@ -203,6 +205,19 @@ def marks_of(told: Explanation) -> Mapping[int, Marks]:
         )
         for event in events
     }
+
+
+def _marked(found: Attribution, told: Explanation) -> str:
+    """The cause that its events are evidence for, with the probability where another is likelier; empty of what the
+    page does not name."""
+    attribution, name = told.explained.attribution, attributed(found)
+    if attribution is None or attribution.method != "replay":
+        return name
+    shares = named_shares(told, attribution)
+    known = dict(shares.others)
+    if found.mechanism == shares.cause:
+        return name
+    return f"{name} (probability {hundred(known[found.mechanism])})" if known.get(found.mechanism) else ""
 
 
 def with_answer(

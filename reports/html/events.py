@@ -367,7 +367,7 @@ def _changes(event: ToolCall, name: str) -> Iterator[Panel]:
     yield Panel("change", "interventions", did)
     given = event.original
     if given is None:
-        yield Panel("change", f"{name} was not called", ())
+        yield Panel("change", f"{name} was not run: the call was answered in its place", ())
     elif (given.output, given.status, given.error) == (event.output, event.status, event.error):
         yield Panel("change", f"{name} itself gave the same", ())
     else:

@@ -10,7 +10,7 @@ from toolablate.reports.plots.panels import GREY, INK, LINE, LOSS, SLIM, SMALL, 
 
 ABOUT = (
     "How often the model gives the right answer if it has to answer at once, at each step that was probed; lines are"
-    " 95 % intervals. The band is where it falls for good."
+    " 95 % intervals. The band is where it falls."
 )
 HIGH, PANEL = 1.9, (0.15, 0.26, 0.8, 0.66)
 MOST_TICKS = 9

@@ -35,6 +35,7 @@ from toolablate.reports.cause_wording import (
     smallest_effects_told,
 )
 from toolablate.reports.tables import Blocks, Column, Fitted, figures, names, simulated_banner, words
+from toolablate.reports.turn import as_told
 from toolablate.reports.waterfall_bars import GAIN, LOSS, accounts_of, decomposition_bars, style_of, text_bars
 from toolablate.traces.records import Attribution, Distraction, DistractionLabel, JudgeMatrix, ReplayDesign
 from toolablate.traces.terminal_text import ID_CHARS, inert, one_line, plain_text
@@ -245,7 +246,7 @@ def _trials_table(found: Sequence[Found], marked: Set[str]) -> RenderableType:
             Column("mechanism", tuple(Text(attributed(why)) for _, why in found), least=MECHANISM_CELLS),
             words("method", [why.method for _, why in found], common=True),
             figures("conf.", [chance(why.confidence) for _, why in found]),
-            figures("turned at", [_event(why.turned_at) for _, why in found], spare=2),
+            figures("turned at", [_event(as_told(why, each.evidence).turned_at) for each, why in found], spare=2),
             names("evidence", [_events(why.evidence) for _, why in found]),
         )
     )

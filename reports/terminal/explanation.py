@@ -99,10 +99,7 @@ def steps_table(told: Explanation, room: int) -> Table:
 def turned(told: Explanation) -> str:
     """Where early answers turn wrong, on one line; empty where they do not."""
     turn = turn_of(told.explained.evidence)
-    if turn is None:
-        return ""
-    again = f"{100 * turn.confidence:.0f} of 100 random draws"
-    return f"Turned wrong {turn.where}: {turn.counts} (same place in {again})"
+    return "" if turn is None else f"Turned wrong {turn.where}: {turn.counts}"
 
 
 def _end(told: Explanation) -> tuple[Text, Text]:
@@ -219,7 +216,9 @@ def _argument(arguments: str) -> str:
     if said is None:
         return one_line(arguments)
     lines = (line.strip() for line in said[:4_000].splitlines())
-    return one_line(next((line for line in lines if line and not line.startswith(_SKIPPED)), said))
+    telling = [line for line in lines if line and not line.startswith(_SKIPPED)]
+    # The same data stand first in many cells.
+    return one_line(telling[-1] if telling else said)
 
 
 # One trial on a page.

@@ -151,7 +151,7 @@ class TracePrinter:
             yield indented(Text(self._one_line(change.detail), style="dim"))
         given, name = event.original, one_line(event.call.name)
         if given is None:
-            yield rule(f"{name} was not called", "magenta", "")
+            yield rule(f"{name} was not run: the call was answered in its place", "magenta", "")
         elif (given.output, given.status, given.error) == (event.output, event.status, event.error):
             yield rule(f"{name} itself gave the same", "magenta", "")
         else:

@@ -111,6 +111,9 @@ def test_frames_have_the_columns_of_exports(store: tb.Store) -> None:
     assert store.attributions().empty
     with pytest.raises(InputError, match=r"table: should be Literal.*; found 'labels'"):
         store.arrow("labels")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="arrow 'trials': there is no word 'condition'") as refused:
+        store.arrow("trials", condition="python")
+    assert refused.value.hint == "there are run, scorer"
 
 
 def test_frames_without_arrow_or_pandas(store: tb.Store, monkeypatch: pytest.MonkeyPatch) -> None:

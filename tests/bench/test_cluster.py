@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 def test_simulated_workers_give_figures(tmp_path: Path) -> None:
     options = [str(tmp_path), "5", "20", "10", "0"]
     command = [sys.executable, "-m", "bench.cluster.simulated", *options]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=110, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     seen = json.loads(done.stdout.splitlines()[-1])
     assert seen["trials"] == 20

@@ -12,7 +12,10 @@ from toolablate.benchmarks.lfqa_e.metrics import metric_of_file
 
 
 def test_a_person_judges_by_keys_and_saves(chromium: Browser, tmp_path: Path) -> None:
-    """The good answer wins, whichever side it stands on; the last pair is judged again, as the same."""
+    """The good answer wins, whichever side it stands on; the last pair is judged again, as the same.
+
+    A second tab follows.
+    """
     rows = [
         {**UNIFIED, "id": str(n), "question": f"Why {n}?", "response_a": "good </script><b>", "response_b": "poor"}
         for n in range(6)
@@ -25,10 +28,14 @@ def test_a_person_judges_by_keys_and_saves(chromium: Browser, tmp_path: Path) ->
     page.on("console", lambda said: complaints.append(said.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.goto(file.as_uri())
+    other = context.new_page()
+    other.goto(file.as_uri())
     for number in range(6):
         expect(page.locator("h1")).to_have_text(f"{number + 1} of 6; {number} judged")
         assert page.locator("b").count() == 0
         page.keyboard.press("1" if "good" in (page.locator("#first").text_content() or "") else "2")
+        # What another tab shows has reached the browser; a reload that came sooner could miss it.
+        expect(other.locator("h1")).to_have_text(f"1 of 6; {number + 1} judged")
         if number == 2:
             page.reload()
     page.keyboard.press("0")

@@ -53,7 +53,7 @@ def test_what_the_model_saw_is_told_from_what_was_recorded() -> None:
         "  [recorded as: injected_failure]",
         "changed by fail",
         "  failed at a rate of 1",
-        "python was not called",
+        "python was not run: the call was answered in its place",
     ]
     same = page_of("42", ("delay", "waited 2 s"), original=ToolReply(output="42"))
     assert lines_of(same)[-1] == "python itself gave the same"

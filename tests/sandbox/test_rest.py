@@ -6,9 +6,11 @@ import contextlib
 import math
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -182,8 +184,25 @@ async def test_a_cell_that_others_keep_from_running_is_no_result(
     kernel = await jail_with(cell_seconds=1.0, grace_seconds=20.0)
     with load(), pytest.raises(KernelUnavailable) as starved:
         await kernel.execute(PIN + code)
-    assert (starved.value.code, starved.value.retryable) == ("starved", True)
+    assert (starved.value.code, starved.value.retryable) == ("starved", True), starved.value
     assert "lost through no fault of the code" in (await kernel.execute("6 * 7")).text
+
+
+async def test_the_interrupt_of_a_cell_that_waits_does_not_end_the_start(tmp_path: Path) -> None:
+    """In a process of its own, as the start settles the one that it is in."""
+    program = f"""
+import os, signal
+from toolablate.sandbox.inside import kernel
+class Application:
+    def connect(self, request, listeners):
+        os.kill(os.getpid(), signal.SIGINT)
+    def start(self):
+        os._exit(7 if signal.getsignal(signal.SIGINT) is signal.default_int_handler else 8)
+kernel._limit = lambda limits: None
+kernel.run_kernel(Application, {{"work": {str(tmp_path / "work")!r}, "filter": "", "limits": {{}}}}, [], os.pipe()[1])
+"""
+    started = await asyncio.create_subprocess_exec(sys.executable, "-c", program)
+    assert await started.wait() == 7
 
 
 async def test_a_guardian_that_says_nothing_is_asked_again(

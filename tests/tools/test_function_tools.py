@@ -180,7 +180,11 @@ async def test_an_exception_is_shown_to_the_model(error: BaseException) -> None:
     assert result.output == f"{type(error).__name__}: {error}"
 
 
-@pytest.mark.parametrize("error", [ValueError("no such unit"), SystemExit(3), TimeoutError("late")])
+@pytest.mark.parametrize(
+    "error",
+    [ValueError("no such unit"), SystemExit(3), TimeoutError("late"), asyncio.CancelledError("by itself"),
+     BaseException("of a compiled library"), BaseExceptionGroup("several", [KeyError("k")])],
+)  # fmt: skip
 async def test_an_exception_of_a_coroutine_is_shown_to_the_model(error: BaseException) -> None:
     @tool
     async def coroutine() -> str:

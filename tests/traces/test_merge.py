@@ -46,6 +46,7 @@ from toolablate.traces.records import (
     OpenAIModel,
     Outcome,
     Question,
+    Sampling,
     Trace,
     Trial,
     Usage,
@@ -246,7 +247,7 @@ async def test_stores_that_do_not_belong_together_are_refused(tmp_path: Path) ->
     [
         (
             {"questions": [QUESTIONS[0].model_copy(update={"prompt": QUESTIONS[0].prompt + "And why?"})]},
-            r"two questions named 'q0': prompt = \.\.\..*dolor\. ' and \.\.\..*And why\?'$",
+            r"two questions named 'q0': prompt = \.\.\..*dolor\. ' and \.\.\..*And why\?'",
         ),
         (
             {"conditions": [NONE, CODE.model_copy(update={"prompt": "Run code."})]},
@@ -267,6 +268,23 @@ async def test_a_store_of_another_plan_is_refused(tmp_path: Path, other: dict[st
         merge([one, two], tmp_path / "joined.db")
     assert re.search(told, refused.value.message), refused.value.message
     assert (refused.value.code, names(tmp_path)) == ("other_plan", ["one.db", "two.db"])
+
+
+async def test_parts_that_ran_with_other_values_are_refused_by_the_key_that_was_set(tmp_path: Path) -> None:
+    warm = MODEL.model_copy(update={"sampling": Sampling(temperature=1.0)})
+    plan = "[[models]]\nname = 'gpt-x'\n[models.sampling]\ntemperature = 0.5\n"
+    values = {"models": [{"name": "gpt-x", "sampling": {"temperature": 1.0}}], "runner": {"retries": 2}}
+    one = await record(tmp_path / "one.db", {0: "answered"}, plan=plan)
+    two = await record(tmp_path / "two.db", {}, planned=(), models=[warm], plan=json.dumps(values))
+    apart = await record(
+        tmp_path / "apart.db", {}, planned=(), models=[warm.model_copy(update={"name": "b"})], questions=[question(7)],
+        plan=json.dumps(values)
+    )  # fmt: skip
+    for other, told in ((two, "two models named 'gpt-x'"), (apart, "no question and no model in common")):
+        with pytest.raises(InputError, match=told) as refused:
+            merge([one, other], tmp_path / "joined.db")
+        assert "differ in models.0.sampling.temperature = 0.5 and 1.0; runner.retries = nothing and 2" in str(refused)
+        assert "with the plan and the --set values of the other" in refused.value.hint
 
 
 async def test_parts_of_a_plan_may_differ_in_two_ways_where_a_third_or_their_plan_joins_them(tmp_path: Path) -> None:

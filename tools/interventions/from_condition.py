@@ -40,7 +40,7 @@ from toolablate.tools.interventions.intervention import (
 from toolablate.tools.interventions.substitutes import SUBSTITUTES
 from toolablate.tools.text import one_line
 from toolablate.tools.tool import ToolResult
-from toolablate.tools.user_code import find_own, is_own, module_digest, refuse_claim, registered
+from toolablate.tools.user_code import find_own, import_as_it_stands, is_own, module_digest, refuse_claim, registered
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Change, InterventionUse, ToolReply, clean_text
 
@@ -140,10 +140,13 @@ def open_interventions(
 def intervention_sources(uses: Sequence[InterventionUse]) -> dict[str, str]:
     """Digests of the modules of those that are functions of the user's own, by the names in the plan.
 
-    What such a module imports from beside it is part of it. Raises InputError where one is not there or has no source
-    text.
+    What such a module imports from beside it is part of it; a module that was edited is imported anew. Raises
+    InputError where one is not there or has no source text.
     """
     names = [use.name for use in uses if _built_in(use.name) is None]
+    for name in names:
+        if is_own(name, "interventions"):
+            import_as_it_stands(name, "interventions")
     return {name: module_digest(_own(name).function, name, "interventions") for name in names}
 
 

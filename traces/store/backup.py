@@ -2,16 +2,16 @@
 
 import os
 import sqlite3
-from collections.abc import Callable
-from contextlib import ExitStack, closing, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
 from toolablate.traces.database import beside, connect
 from toolablate.traces.errors import StoreError
 from toolablate.traces.store.file import check_layout, check_version, explain, open_reader, reading, unwritable
 
-_PAGES = 1_000
-"""Between two looks whether it is to stop."""
+_PAGES, _STEPS = 1_000, 1_000_000
+"""Pages to copy, and steps of SQLite's machine while the copy is checked, between two looks whether it is to stop."""
 
 _VERSIONS_AT, _WITHOUT_WAL = 18, b"\x01\x01"
 """In the header of an SQLite file (https://www.sqlite.org/fileformat2.html#file_format_version_numbers): the copy has
@@ -38,6 +38,9 @@ an answer key that was mended since."""
 _KEYS = "SELECT id, target FROM questions"
 
 
+_NO_COPY = ("not_a_store", "corrupt", "changed_layout", "older_version", "newer_version")
+
+
 class BackupStopped(Exception):
     """The copy was not wanted any more."""
 
@@ -45,22 +48,37 @@ class BackupStopped(Exception):
 def lacking(store: Path, target: Path) -> str:
     """What the copy at `target` has and the store has not, counted in words: people may have put it there. "" where
     nothing is, or no copy is there. Raises StoreError for something else in that place."""
-    if not target.exists():
-        return ""
+    try:
+        if not target.exists():
+            return ""
+    except OSError as error:
+        raise unwritable(target, error) from error
     told = []
     with ExitStack() as stack:
-        copy = stack.enter_context(closing(open_reader(target)))
+        with _telling_what_to_do():
+            copy = stack.enter_context(closing(open_reader(target)))
         source = stack.enter_context(closing(open_reader(store))) if store.exists() else None
         for (one, several), query in _KEPT.items():
             with reading(store):
                 known = set(source.execute(query)) if source else set()
                 keys = dict(source.execute(_KEYS)) if source and one == "score" else {}
-            with reading(target):
+            with _telling_what_to_do(), reading(target):
                 rows = [row for row in copy.execute(query) if row not in known]
                 # Of a score the last two say by which answer key it was given.
                 if count := sum(one != "score" or keys.get(row[-2], row[-1]) == row[-1] for row in rows):
                     told.append(f"{count:,} {one if count == 1 else several}")
     return ", ".join(told)
+
+
+@contextmanager
+def _telling_what_to_do() -> Iterator[None]:
+    """Who reads a store can name another; what is in the place of a copy has to go."""
+    try:
+        yield
+    except StoreError as error:
+        if error.code in _NO_COPY:
+            error.hint = "It is not replaced: move it away, or name another file for the backup."
+        raise
 
 
 def back_up(
@@ -69,14 +87,14 @@ def back_up(
     stopped: Callable[[], bool] = lambda: False,
     before_replacing: Callable[[], object] = lambda: None,
 ) -> None:
-    """Copies the store, and puts the copy in the place of `target` once it can be read; recorders are not held up.
+    """Copies the store, and puts the copy in the place of `target` once it is found whole; recorders are not held up.
 
     The target may be on a network file system: no other process opens the file before it has its name, and it has no
     WAL. Raises StoreError, BackupStopped where `stopped` became true, and what `before_replacing` raises; what was at
     `target` stays then.
     """
     # What a link names is replaced, and not the link: it may lie on another disk.
-    target = target.resolve()
+    target = Path(os.path.realpath(target))
     new = beside(target, ".new")
     try:
         _remove(new)
@@ -115,11 +133,26 @@ def _copy(source: sqlite3.Connection, new: Path, stopped: Callable[[], bool]) ->
         check_version(copy, new)
         check_layout(copy, new)
         if copy.execute(_COUNTS).fetchone() != counts:
-            raise StoreError(
-                f"The backup {new} does not hold what the store held when it was begun",
-                hint="Check the disk that it is on; the backup before it is still there.",
-                code="bad_backup",
-            )
+            raise _bad("does not hold what the store held when it was begun")
+        # A copy of a store that is damaged is damaged as well, and must not replace one that is not.
+        # What each row may hold was checked as it was written; to check it again takes a hundred times as long.
+        copy.execute("PRAGMA ignore_check_constraints = ON")
+        copy.set_progress_handler(stopped, _STEPS)
+        try:
+            found = str(copy.execute("PRAGMA quick_check(1)").fetchone()[0])
+        except sqlite3.DatabaseError as error:
+            look()
+            found = str(error)
+        if found != "ok":
+            raise _bad(f"is damaged, as the store may be ({' '.join(found.split())})")
+
+
+def _bad(told: str) -> StoreError:
+    return StoreError(
+        f"The copy {told}",
+        hint="Check both disks, and the store with `toolablate verify`; the backup before it is still there.",
+        code="bad_backup",
+    )
 
 
 def _remove(new: Path) -> None:

@@ -1,5 +1,7 @@
 """What a merge joins: stores, each at one moment, and whether they are of one plan."""
 
+import json
+import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -130,7 +132,7 @@ def require_joinable(one: Input, other: Input) -> None:
     if differing:
         told = "; ".join(f"{part} = {ours.get(part)!r} and {theirs.get(part)!r}" for part in differing)
         raise InputError(
-            f"the trials in {one.path} and {other.path} ran in different environments: {told}",
+            f"the trials in {one.path} and {other.path} ran in different environments: {told}{_of_plans(one, other)}",
             hint="trials of two environments cannot be compared: run one of them again as the other",
             code="other_environment",
         )
@@ -140,21 +142,56 @@ def require_joinable(one: Input, other: Input) -> None:
             if not here.keys() & there.keys():
                 told = _difference(one.last(table, name), other.last(table, name))
                 raise InputError(
-                    f"{one.path} and {other.path} have two {table} named {name!r}: {told}",
-                    hint="only stores of one plan can be joined: is one of them another plan's, or ran before a change"
-                    " of it?",
+                    f"{one.path} and {other.path} have two {table} named {name!r}: {told}{_of_plans(one, other)}",
+                    hint=_RUN_ALIKE,
                     code="other_plan",
                 )
 
 
+_RUN_ALIKE = (
+    "only stores of one plan can be joined: run one of them again, into a new store, with the plan and the --set values"
+    " of the other"
+)
+
+
+def _of_plans(one: Input, other: Input) -> str:
+    """The keys in which the plans of their last runs differ, as --set names them; nothing where it may be another plan
+    altogether."""
+    ours, theirs = _keys_of_plan(one), _keys_of_plan(other)
+    differing = [key for key in {**ours, **theirs} if ours.get(key) != theirs.get(key)]
+    if not (ours and theirs and 0 < len(differing) <= SHOWN):
+        return ""
+    told = (f"{key} = {' and '.join(_cut(ours.get(key, _UNSET), theirs.get(key, _UNSET)))}" for key in differing)
+    return f". Their plans differ in {'; '.join(told)}"
+
+
+_UNSET = "nothing"
+
+
+def _keys_of_plan(store: Input) -> dict[str, str]:
+    """With their values as Python writes them. Nothing where no plan called for the trials."""
+    text = next((run.plan for _, run in reversed(store.runs) if run.plan), "")
+    try:
+        return dict(_leaves(json.loads(text) if text.startswith("{") else tomllib.loads(text), ""))
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _leaves(value: Any, place: str) -> Iterator[tuple[str, str]]:
+    if not isinstance(value, dict | list) or not value:
+        yield place, repr(value)
+        return
+    for key, each in value.items() if isinstance(value, dict) else enumerate(value):
+        yield from _leaves(each, f"{place}.{key}" if place else str(key))
+
+
 def _difference(one: dict[str, Any], other: dict[str, Any]) -> str:
     keys = [key for key in {**one, **other} if one.get(key) != other.get(key)]
-    return "; ".join(f"{key} = {' and '.join(_shortened(one.get(key), other.get(key)))}" for key in keys[:SHOWN])
+    return "; ".join(f"{key} = {' and '.join(_cut(repr(one.get(key)), repr(other.get(key))))}" for key in keys[:SHOWN])
 
 
-def _shortened(*values: Any) -> Iterator[str]:
+def _cut(*texts: str) -> Iterator[str]:
     """From where they differ on, where they are long."""
-    texts = [repr(value) for value in values]
     at = next((number for number, several in enumerate(zip(*texts, strict=False)) if len(set(several)) > 1), 0)
     start = at - _BEFORE if at > _KEPT // 2 else 0
     for text in texts:
@@ -172,8 +209,9 @@ def require_one_plan(inputs: Sequence[Input]) -> None:
             common = [table[:-1] for table in PARTS if inputs[0].ids(table) & left[0].ids(table)]
             raise InputError(
                 f"{inputs[0].path} and {left[0].path} are of different plans: they have no"
-                f" {' and no '.join(table[:-1] for table in PARTS if table[:-1] not in common)} in common",
-                hint="only stores of one plan can be joined: two of questions, conditions and models have to be shared",
+                f" {' and no '.join(table[:-1] for table in PARTS if table[:-1] not in common)} in common"
+                f"{_of_plans(inputs[0], left[0])}",
+                hint=f"{_RUN_ALIKE}; parts of other texts of it need two of questions, conditions and models in common",
                 code="other_plan",
             )
         joined += of_them

@@ -21,6 +21,7 @@ from toolablate.analysis.ladder import waterfalls
 from toolablate.analysis.pairing import RIGHT, Arm, Pair, mean, mean_scores, pairs, scored_in_both, unit
 from toolablate.reports.cause_wording import reach_lines
 from toolablate.reports.terminal.problems import cut_notes, refused_notes
+from toolablate.reports.turn import as_told
 from toolablate.traces.errors import InputError
 from toolablate.traces.kept import file_for, kept_folder
 from toolablate.traces.records import Attribution, Condition
@@ -268,8 +269,8 @@ def with_why(found: Findings, report: AttributionReport) -> Findings:
 
 
 def attributions_of(report: AttributionReport) -> Iterator[Attribution]:
-    """Of the trials that are not right, each by the method to go by."""
-    return (each.attribution for each in report.explained if each.attribution is not None)
+    """Of the trials that are not right, each by the method to go by, as its page tells it."""
+    return (as_told(each.attribution, each.evidence) for each in report.explained if each.attribution is not None)
 
 
 def _attributed(report: AttributionReport) -> Iterator[AttributedCount]:

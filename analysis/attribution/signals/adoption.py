@@ -107,7 +107,11 @@ class _Shown:
     def holds_answer(self, form: AnswerForm, final: Answered) -> bool:
         if form.kind != "letters":
             return all(map(self.holds, final))
-        return final in self.announced or all(self.holds_option(form, letter) for letter in final)
+        if final in self.announced:
+            return True
+        # A list of all options, as of a model's own input that its program prints, singles out none.
+        held = {letter for letter in form.letters if self.holds_option(form, letter)}
+        return held.issuperset(final) and (held == {*final} or len(held) < len(form.letters))
 
     def others(self, form: AnswerForm, final: Answered) -> int:
         """Options besides the answer that the result holds; none where it announces the answer by its letter."""

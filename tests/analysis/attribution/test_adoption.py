@@ -1,7 +1,7 @@
 """What results say of the answer that was given, and what that makes of a distraction."""
 
 import pytest
-from tests.analysis.attribution.stories import ended, opened, ran, read, searched
+from tests.analysis.attribution.stories import QUESTION, ended, opened, ran, read, searched
 
 from toolablate.analysis.attribution.signals.signal_types import Signals
 from toolablate.analysis.attribution.trace_rules import distraction
@@ -13,6 +13,23 @@ CLAIM = "In a comparison molecular nitrogen was taken up best."
 
 def backed(text: str) -> list[tuple[int, str]]:
     return [(each.event, each.kind) for each in read(*opened("u", text), *REPLY).backing]
+
+
+def test_a_list_of_all_options_singles_out_none_and_what_a_failed_call_shows_is_no_source() -> None:
+    listed = "; ".join(QUESTION.choices)
+    assert read(*ran("f()", f"given = [{listed}]"), *REPLY).adoption is None
+    assert (
+        read(*ran("f()", "1 given = ['molecular nitrogen']", status="error", error="KeyError"), *REPLY).adoption is None
+    )
+    after = read(*ran("f()", listed), *ran("f(1)", "The lowest: molecular nitrogen"), *REPLY).adoption
+    assert after is not None
+    assert (after.event, after.results, after.others) == (3, (3,), 0)
+    announced = read(*searched("gas", f"{listed}. The correct answer is B."), *REPLY).adoption
+    assert announced is not None
+    # Some of the options are no list of all.
+    some = read(*searched("gas", "; ".join(QUESTION.choices[:2])), *REPLY).adoption
+    assert some is not None
+    assert some.others == 1
 
 
 @pytest.mark.parametrize("text", [CLAIM, "Most plants take molecular nitrogen.", "The correct answer is B.", "分子 molecular nitrogen 最好。"])  # fmt: skip

@@ -19,7 +19,7 @@ from toolablate.analysis.attribution.level_chances import FIRST_LOW, LevelTally,
 from toolablate.analysis.attribution.levels import (
     BOTH_PLACEBOS,
     LAST_REPLY,
-    PLACEBO,
+    SHORT_ELSEWHERE,
     SWAPPED_ELSEWHERE,
     chains,
     swapped_results,
@@ -230,8 +230,8 @@ def test_what_short_results_restore_is_the_volume_of_results(short: float, mecha
         "again",
         "again",
         "search",
-        "volume",
         "first_reply",
+        "volume",
     ]
     found = label(long)
     assert (found.mechanism, found.evidence) == (mechanism, (1,))
@@ -245,6 +245,21 @@ def test_what_short_results_restore_is_the_volume_of_results(short: float, mecha
     swapped = replace(long.inputs.replay or Replay(), rollouts={NONE: (0.0,) * 4, SEARCH: (1.0,) * 4})
     content = label(replace(long, inputs=replace(long.inputs, replay=replace(swapped, short=(1.0,) * 4))))
     assert content.mechanism == "retrieval_distraction"
+
+
+@pytest.mark.parametrize("arm", [0.0, 1.0])
+def test_long_results_of_another_question_tell_content_from_volume_in_the_arm_and_in_other_trials_too(
+    arm: float,
+) -> None:
+    page = searched("gas", "1. Plants\n   " + "They take molecular nitrogen from the air. " * 500)
+    chances = {"again": 0.0, "repaired": 0.0, "swapped": 1.0, "short": 1.0, "sham": 1.0, "offered": 1.0, "none": 1.0}
+    long = evidence(World("volume", [*page, *REPLY], [1.0, 1.0, 0.0], chances, kind="search"), np.random.default_rng(0))
+    # Its own run with long ones is one, and may be right by chance.
+    once = replace(long.inputs.replay or Replay(), rollouts={NONE: (0.0,) * 4, SEARCH: (1.0,)}, short=(1.0,) * 2)
+    arms = replace(long.inputs.arms, placebo=(arm,) * 2)
+    shares = blame(replace(long, inputs=replace(long.inputs, replay=once, arms=arms), swapped=(arm,) * 2))
+    likelier = "retrieval_distraction" if arm else "volume"
+    assert max(shares, key=lambda each: shares[each]) == likelier
 
 
 def test_levels_without_runs_hand_on_what_they_would_have_shown() -> None:
@@ -365,6 +380,12 @@ def test_code_that_only_failed_by_its_own_doing_is_no_lock_in() -> None:
         assert label(replace(each, signals=read(*code, *REPLY))).mechanism == mechanism
 
 
+def test_code_that_a_failing_tool_never_ran_is_no_lock_in_whatever_it_would_give() -> None:
+    each = drawn("code")
+    code = ran("print('B')", "", status="error", error="injected_failure")
+    assert label(replace(each, signals=read(*code, *REPLY))).shares.get("lock_in", 0.0) == 0.0
+
+
 @pytest.mark.parametrize(("error", "mechanism"), [("timeout", "calling"), ("", "lock_in")])
 def test_a_search_that_failed_does_not_make_code_that_gave_nothing_a_lock_in(error: str, mechanism: str) -> None:
     each = drawn("code")
@@ -397,7 +418,11 @@ def test_results_that_are_worth_less_than_nothing_are_the_evidence_where_no_fall
     shapley = {1: ShapleyEstimate(0.1, None), 3: ShapleyEstimate(-0.8, None)}
     each = replace(each, trajectory=None, flip=None)
     assert label(replace(each, signals=signals, shapley=shapley)).evidence == (3,)
-    assert label(replace(each, signals=signals)).evidence == (1, 3)
+    # Runs without both do not tell which of them did it; of one they do, and of one that has the answer the trace does.
+    assert label(replace(each, signals=signals)).evidence == ()
+    assert label(replace(each, signals=read(*PAGE, *ended("Answer: C")))).evidence == (1,)
+    taken_up = read(*PAGE, *searched("gas", "Atomic hydrogen."), *ended("Answer: C"))
+    assert label(replace(each, signals=taken_up)).evidence == (3,)
 
 
 def test_by_volume_the_belief_falls_first_of_all_where_results_become_very_long() -> None:
@@ -471,10 +496,16 @@ def test_replays_of_other_trials_without_their_results_count_beside_the_placebo_
 
     both = level(replace(each, swapped=(1.0, 0.0)))
     assert both == (BOTH_PLACEBOS, LevelTally(len(arm) + 2, sum(arm) + 1))
-    # Placebos of the arm are as long as the results: where length is told from content they take no length away.
+    no_arm = replace(each, inputs=replace(each.inputs, arms=replace(each.inputs.arms, placebo=())))
+    assert level(replace(no_arm, swapped=(1.0, 0.0))) == (SWAPPED_ELSEWHERE, LevelTally(2, 1.0))
+    # Placebos of the arm are as long as the results: they come before what takes length away, and short ones after it.
     long = replace(each, inputs=replace(each.inputs, replay=replace(replay, short=(1.0,))))
-    assert level(replace(long, swapped=(1.0, 0.0))) == (SWAPPED_ELSEWHERE, LevelTally(2, 1.0))
-    assert all(each.what != PLACEBO for each in chains(long, Forcing())[0])
+    (levels,) = chains(replace(long, swapped=(1.0, 0.0), shortened=(1.0,)), Forcing())
+    parts = [each.part for each in levels]
+    place = parts.index("volume")
+    assert (levels[place - 1].what, levels[place - 1].tally) == both
+    assert (levels[place + 1].what, levels[place + 1].tally) == (SHORT_ELSEWHERE, LevelTally(1, 1.0))
+    assert parts.count("first_reply") == 2
 
 
 def test_what_was_asked_of_other_trials_before_anything_was_called_tells_an_offer_from_a_hard_question() -> None:

@@ -12,6 +12,7 @@ from toolablate.analysis.attribution.fall_search import FallSearch, next_step
 from toolablate.analysis.attribution.sequential import (
     HIGH,
     LEAST_GAIN,
+    LEAST_GAIN_PER_REQUEST,
     LOOKAHEAD,
     LOW,
     best_of,
@@ -152,6 +153,7 @@ def test_information_is_what_entropy_falls_by(share: float) -> None:
 def test_the_best_is_worth_most_for_its_cost_and_nothing_is_where_no_gain_is_worth_a_batch() -> None:
     assert best_of([0.1, 0.3], [1.0, 2.0]) == 1
     assert best_of([0.1, 0.3], [1.0, 4.0]) == 0
-    assert best_of([LEAST_GAIN / 2, 0.1], [0.01, 50.0]) == 1
+    assert best_of([LEAST_GAIN / 2, 0.1], [0.01, 4.0]) == 1
+    assert best_of([0.1], [1.1 * 0.1 / LEAST_GAIN_PER_REQUEST]) is None
     assert best_of([LEAST_GAIN / 2], [0.01]) is None
     assert best_of([], []) is None

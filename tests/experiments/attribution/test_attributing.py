@@ -68,7 +68,7 @@ def test_a_misled_trial_is_replayed_by_the_whole_program_and_every_replay_is_kno
         "pivotal": 2 * 2,
         "shapley": 4 * 2,
     }
-    of_arm = 2
+    of_arm = 2 * 2
     assert done.replays == len(replays_of(store)) == 34 + of_arm
     found = belief_of(case_in(store), outcomes_in(store))
     assert found is not None
@@ -257,9 +257,9 @@ def test_what_cannot_be_replayed_is_left_out_and_told(chat_server: ChatServer, t
     assert "run more questions with this tool" in refused.message
     assert "[placebo]" in refused.message
     assert purposes_in(store)["rollout"] == 2
-    # Answers before three steps, two runs with its own results, and two of the arm without tools: it ran no code, and
+    # Answers before three steps, two runs with its own results, and four of the arm without tools: it ran no code, and
     # its answer can be read.
-    assert (done.replays, done.missing) == (3 * 3 + 2 + 2, 0)
+    assert (done.replays, done.missing) == (3 * 3 + 2 + 4, 0)
 
 
 def test_without_its_plan_nothing_is_left_out_but_all_refused(chat_server: ChatServer, tmp_path: Path) -> None:

@@ -141,8 +141,8 @@ def test_what_it_will_cost_is_told_first(scored: Path) -> None:
         done = attribute(scored, design, progress=heard)
     # The trial with a result: an early answer and its last reply, 2 of each, and 2 rollouts; its code supports no
     # answer. Of those without results each a step of 2 and a rollout, and 2 re-asks of the one without an answer. Of
-    # each question the trial without tools and the one with an offer alone.
-    first = 14 + 3 * 2
+    # each question the trial without tools and the one with an offer alone, each twice.
+    first = 14 + 3 * 2 * 2
     assert heard.told[0].startswith(f"3 trials to be replayed: {first} replays for about $")
     # Then at most 3 runs of each level (extended or again, its own results, placebos), 8 last replies and 8 answers
     # before each of 4 steps; of those without results 8 runs of 2 levels, and 8 answers twice. One in twelve answers

@@ -59,8 +59,8 @@ def test_a_misled_trial_is_told_with_all_that_its_replays_say(chat_server: ChatS
     assert evidence.pivotal is not None
     assert (evidence.pivotal.event, evidence.pivotal.kept, evidence.pivotal.without) == (3, (0.0, 0.0), (1.0, 1.0))
     assert {event: each.value for event, each in evidence.shapley.items()} == {1: 0.0, 3: -1.0}
-    # The trial without tools, and it once more, twice.
-    assert [no_tools.signals.answer for no_tools in evidence.no_tools] == [("4",)] * 3
+    # The trial without tools, and its runs again: two for each rollout.
+    assert [no_tools.signals.answer for no_tools in evidence.no_tools] == [("4",)] * 5
     inputs = evidence.inputs
     assert (inputs.score, inputs.re_asked, inputs.inclusion_probability, inputs.tools) == (0.0, 0.0, 1.0, SWAPPED)
     assert inputs.replay is not None
@@ -298,3 +298,8 @@ def test_others_of_the_same_tools_tell_what_comes_without_results_and_of_an_offe
     assert other.inputs.replay is not None
     short = replace(other, inputs=replace(other.inputs, replay=replace(other.inputs.replay, short=(1.0,))))
     assert beside_repeats([one, short])[0].swapped == (1.0,)
+    # Where its own results are long, both tell something; of one with short results both are one.
+    assert one.inputs.replay is not None
+    long = replace(one, inputs=replace(one.inputs, replay=replace(one.inputs.replay, short=(0.0,))))
+    beside = beside_repeats([long, short, apart], tools_of=lambda _: "tools")[0]
+    assert (beside.swapped, beside.shortened) == (swapped[0], (1.0, *swapped[1]))

@@ -1,6 +1,7 @@
 """Fleets of workers in the test's own process, and trials whose course their questions say."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -69,11 +70,41 @@ class Scripted:
                         await asyncio.Event().wait()
                     finally:
                         record(Answer(at=0.0, text="cut off", limit=None))
-                case ["fail"]:
-                    raise ModelError("no", code="bad_request")
-                case ["bug"]:
-                    raise RuntimeError("a bug")
+                case ["refused", *_]:
+                    await be_refused(self.lines["models.m"])
+                case [how, *_]:
+                    raise FAILS[how]()
         return AgentResult(outcome="answered", seconds=1.0, usage=Usage(), cost_usd=None)
+
+
+FAILS: Mapping[str, Callable[[], BaseException]] = {
+    "fail": lambda: ModelError("no", code="bad_request"),
+    "bug": lambda: RuntimeError("a bug"),
+    "cancelled": asyncio.CancelledError,
+    "panicking": lambda: BaseException("of a compiled library"),
+    "generator": GeneratorExit,
+    "mute": lambda: MuteError(),
+}
+
+
+class MuteError(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+class BusyError(ModelError):
+    """Of a provider of others: what it keeps cannot be sent."""
+
+    def __init__(self) -> None:
+        super().__init__("busy", hint="wait", code="rate_limited", retryable=True, retry_after=0.01)
+        self.limit_of = "key"
+        self.lock = threading.Lock()
+
+
+async def be_refused(line: Line) -> None:
+    place = await line.enter(first=True)
+    line.refused(place, BusyError())
+    line.leave(place)
 
 
 async def knock(line: Line) -> None:
@@ -130,6 +161,9 @@ class Workers:
     def places(self) -> Sequence[str]:
         return self.nodes
 
+    def shown(self) -> str:
+        return ", ".join(self.nodes)
+
     async def start(self, avoiding: Collection[str]) -> Tapped:
         number = len(self.started)
         opener = self.openers[number] if number < len(self.openers) else Scripted()
@@ -141,11 +175,19 @@ class Workers:
 
 @asynccontextmanager
 async def fleet(
-    engine: Workers, count: int = 2, *, places: int = 4, patience: float = 60
+    engine: Workers, count: int = 2, *, places: int = 4, patience: float = 60, retries: int = 1
 ) -> AsyncIterator[tuple[FleetExecutor, list[str], Line]]:
     """With what it warned of, and the line of the model."""
     line, warned = EndpointPace("e").line(places), list[str]()
-    opened = FleetExecutor(engine, {"models.m": line}, workers=count, kernels=2, warn=warned.append, patience=patience)
+    opened = FleetExecutor(
+        engine,
+        {"models.m": line},
+        workers=count,
+        kernels=2,
+        retries=retries,
+        warn=warned.append,
+        patience=patience,
+    )
     try:
         await opened.open()
         yield opened, warned, line

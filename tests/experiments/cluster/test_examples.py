@@ -189,6 +189,27 @@ def test_a_job_of_slurm_gives_each_node_its_processors_and_time_to_join(tmp_path
     run = f"toolablate run a plan.toml --store /tmp/toolablate-7.sqlite --set cluster.backup={tmp_path}/a plan.sqlite"
     assert said[-1] == f"{run} --cluster auto; waits 300"
     assert not list(tmp_path.glob(".toolablate-ray-*"))
+    # A job that SLURM starts again here has its store, and perhaps its WAL, still.
+    job = f"test-{os.getpid()}"
+    store = Path(f"/tmp/toolablate-{job}.sqlite")
+    (tmp_path / "a plan.sqlite").write_text("backup")
+    env |= {**slurm, "SLURM_CPUS_PER_TASK": "16", "SLURM_JOB_ID": job}
+    try:
+        # A copy that was cut off is no store.
+        cut = tmp_path / ".venv/bin/cp"
+        cut.write_text('#!/bin/sh\nprintf back >"$2"\nexit 1\n')
+        cut.chmod(0o755)
+        assert subprocess.run(["bash", *command], cwd=tmp_path, env=env, check=False).returncode == 1
+        assert not store.exists()
+        cut.unlink()
+        for before, after in ((None, "backup"), ("newer", "newer")):
+            if before is not None:
+                store.write_text(before)
+            subprocess.run(["bash", *command], cwd=tmp_path, env=env, check=True)
+            assert store.read_text() == after
+    finally:
+        store.unlink(missing_ok=True)
+        store.with_name(f"{store.name}.new").unlink(missing_ok=True)
 
 
 @pytest.mark.parametrize(

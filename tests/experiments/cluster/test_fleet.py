@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.experiments.cluster.fleets import Scripted, Tapped, Workers, fleet, into, planned, texts, until
+from tests.experiments.cluster.fleets import BusyError, Scripted, Tapped, Workers, fleet, into, planned, texts, until
 
 from toolablate.agents import Line
 from toolablate.agents.chat import NoReplyError
@@ -31,6 +31,7 @@ from toolablate.experiments.cluster.messages import (
     ToWorker,
     Unpacker,
     WorkerLost,
+    crossing,
 )
 from toolablate.experiments.running.execution import AttemptLostError, Executor, ExecutorGoneError
 from toolablate.traces.errors import InputError, InternalError, ModelError, StoreError
@@ -105,7 +106,7 @@ async def test_a_lost_worker_costs_attempts_and_holds_no_place() -> None:
         await until(lambda: len(said) == 2)
         engine.started[0].kill()
         for task in (running, stuck):
-            with pytest.raises(AttemptLostError, match="was lost while the trial ran"):
+            with pytest.raises(AttemptLostError, match="was lost while the trial ran there: it was ended"):
                 await task
         assert await texts(executor, planned("ask; say 1", 2)) == ["0"]
     assert len(engine.started) == 2
@@ -137,6 +138,15 @@ async def test_that_a_worker_was_lost_is_told_before_it_is_closed() -> None:
         assert await texts(executor, planned("say 1")) == ["0"]
         assert "was lost: it was ended; its trials are tried again" in warned[0]
         closed.set()
+
+
+@pytest.mark.parametrize(("retries", "said"), [(0, "have failed (cluster.retries = 0)"), (2, "are tried again")])
+async def test_what_becomes_of_the_trials_of_a_lost_worker_is_told(retries: int, said: str) -> None:
+    engine = Workers()
+    async with fleet(engine, 1, retries=retries) as (_, warned, _line):
+        engine.started[0].kill()
+        await until(lambda: warned)
+    assert f"was lost: it was ended; its trials {said}, and another is started" in warned[0]
 
 
 async def test_where_no_worker_comes_the_run_ends() -> None:
@@ -401,6 +411,29 @@ def test_errors_cross_whatever_their_class_wants_to_be_made() -> None:
     crossed = pickle.loads(pickle.dumps(error))
     assert (type(crossed), str(crossed), crossed.reply) == (NoReplyError, "empty", EMPTY)
     assert (crossed.code, crossed.retryable) == ("empty_reply", True)
+
+
+def test_of_an_error_that_cannot_be_sent_what_it_says_is() -> None:
+    crossed = crossing(BusyError())
+    assert type(crossed) is ModelError
+    said = crossed.message, crossed.hint, crossed.code, crossed.retryable, crossed.retry_after, crossed.limit_of
+    assert said == ("BusyError: busy", "wait", "rate_limited", True, 0.01, "key")
+
+
+@pytest.mark.parametrize(
+    "course", ["cancelled by itself", "panicking", "generator", "mute", "refused by a provider; say 1"]
+)
+async def test_what_fails_oddly_costs_its_trial_alone(course: str) -> None:
+    engine = Workers()
+    async with asyncio.timeout(30), fleet(engine, count=1) as (executor, warned, _):
+        beside = asyncio.create_task(texts(executor, planned("ask; say 1", 1)))
+        if course.startswith("refused"):
+            assert await texts(executor, planned(course)) == ["0"]
+        else:
+            with pytest.raises(InternalError, match=r"CancelledError|BaseException|GeneratorExit|MuteError"):
+                await texts(executor, planned(course))
+        assert await beside == ["0"]
+        assert (len(engine.started), warned) == (1, [])
 
 
 async def test_what_trials_share_is_sent_once_and_forgotten() -> None:

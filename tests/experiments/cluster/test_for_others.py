@@ -1,5 +1,6 @@
 """What others learn of a run on workers while it goes on, and what is left of it where its machine is lost."""
 
+import errno
 import json
 import os
 import shutil
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 from tests.conftest import Cli
+from tests.experiments.cluster.fleets import until
 from tests.experiments.cluster.test_runs import Engine, run
 from tests.experiments.plan_files import endpoint_plan, right, wait_for
 from tests.servers.chat_server import ChatServer, Step, Until
@@ -227,17 +229,30 @@ def test_a_store_on_a_network_file_system_is_refused_before_a_worker_is_started(
 async def test_a_backup_in_the_place_of_something_else_is_refused(tmp_path: Path) -> None:
     store, other = tmp_path / "run.sqlite", tmp_path / "questions.jsonl"
     other.write_text('{"id": "q1"}\n' * 100)
-    with pytest.raises(StoreError, match="not a toolablate store"):
+    with pytest.raises(StoreError, match="not a toolablate store") as in_the_way:
         for_others.require_backup_of(store, other)
+    assert "move it away, or name another file" in in_the_way.value.hint
+    await filled(tmp_path / "changed.db", 1)
+    with closing(sqlite3.connect(tmp_path / "changed.db")) as connection:
+        connection.execute("CREATE TABLE more (a)")
+    with pytest.raises(StoreError, match="does not have the layout of a store") as in_the_way:
+        for_others.require_backup_of(store, tmp_path / "changed.db")
+    assert "move it away, or name another file" in in_the_way.value.hint
     with pytest.raises(InputError, match="is not there"):
         for_others.require_backup_of(store, tmp_path / "unmounted" / "run.sqlite")
+    (tmp_path / "lost.sqlite").symlink_to(tmp_path / "unmounted" / "run.sqlite")
+    with pytest.raises(InputError, match="unmounted is not there"):
+        for_others.require_backup_of(store, tmp_path / "lost.sqlite")
+    (tmp_path / "loop.sqlite").symlink_to(tmp_path / "loop.sqlite")
+    with pytest.raises(InputError, match="leads to itself"):
+        for_others.require_backup_of(store, tmp_path / "loop.sqlite")
     with pytest.raises(InputError, match="names the store itself"):
         for_others.require_backup_of(store, tmp_path / "." / "run.sqlite")
     with pytest.raises(InputError, match="names the store by a file of its own"):
         for_others.require_backup_of(tmp_path / "copy.sqlite.new", tmp_path / "copy.sqlite")
-    for name in ("run.sqlite-wal", "run.sqlite-shm"):
-        with pytest.raises(InputError, match="names the store by a file of its own"):
-            for_others.require_backup_of(store, tmp_path / name)
+    for name in ("-wal", "-shm", "-lock", "-driver", "-workers", "-workers.new", "-recorder-1", "-batches", "-new"):
+        with pytest.raises(InputError, match=r"names that begin with run\.sqlite- are for the store's own files"):
+            for_others.require_backup_of(store, tmp_path / f"run.sqlite{name}")
     await filled(other.with_suffix(".db"), 2)
     with pytest.raises(InputError, match=r"has 2 finished trials, .* that the store") as refused:
         for_others.require_backup_of(store, other.with_suffix(".db"))
@@ -306,6 +321,78 @@ async def test_what_is_put_into_the_copy_while_the_next_is_made_is_not_replaced(
         copies = for_others._Copies(store, backup, warned.append, thread)
         await copies.make()
         monkeypatch.setattr(for_others, "back_up", label_meanwhile)
+        await copies.make()
+    assert "has 1 label that the store" in warned[0]
+    with Store(backup) as opened:
+        assert len(opened.labels()) == 1
+
+
+async def test_a_store_that_is_damaged_replaces_no_backup(tmp_path: Path) -> None:
+    """Its tables can be counted all the same."""
+    store, backup = tmp_path / "run.sqlite", tmp_path / "copy.sqlite"
+    await filled(store, 200)
+    warned: list[str] = []
+    with ThreadPoolExecutor(1) as thread:
+        copies = for_others._Copies(store, backup, warned.append, thread)
+        await copies.make()
+        whole = backup.read_bytes()
+        with closing(sqlite3.connect(store)) as opened:
+            (page,) = opened.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'texts'").fetchone()
+            (size,) = opened.execute("PRAGMA page_size").fetchone()
+        with store.open("r+b") as file:
+            file.seek((page - 1) * size)
+            file.write(b"\xff" * size)
+        await copies.make()
+    assert "The copy is damaged, as the store may be (" in warned[0]
+    assert "the backup before it is still there" in warned[0]
+    assert backup.read_bytes() == whole
+
+
+async def test_a_backup_whose_disk_goes_and_comes_back_is_told_of_once_and_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a share that is away Python raises other errors than those of a file that is not there."""
+    store, backup = tmp_path / "run.sqlite", tmp_path / "share" / "copy.sqlite"
+    backup.parent.mkdir()
+    await filled(store, 2)
+    warned: list[str] = []
+    stat, away = Path.stat, False
+
+    def stale(path: Path, **options: bool) -> os.stat_result:
+        if away and path.is_relative_to(backup.parent):
+            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), str(path))
+        return stat(path, **options)
+
+    monkeypatch.setattr(Path, "stat", stale)
+    monkeypatch.setattr(for_others, "BACKUP_SECONDS", 0.001)
+    async with for_others.backed_up(store, backup, lambda _: None, warned.append):
+        await until(backup.exists)
+        away = True
+        await until(lambda: warned)
+        backup.unlink()
+        away = False
+        await until(backup.exists)
+    assert "Stale file handle" in warned[0]
+    assert len(warned) == 1
+
+
+async def test_what_is_put_into_a_copy_as_soon_as_it_has_its_name_is_not_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, backup = tmp_path / "run.sqlite", tmp_path / "copy.sqlite"
+    await filled(store, 2)
+    warned: list[str] = []
+
+    def label_at_once(folder: Path) -> None:
+        with Recorder(backup) as recorder:
+            trial = min(recorder.finished_trials())
+            recorder.label(Label(trial=trial, person="ada", at=WHEN, mechanism=None))
+
+    with ThreadPoolExecutor(1) as thread:
+        copies = for_others._Copies(store, backup, warned.append, thread)
+        with monkeypatch.context() as patched:
+            patched.setattr("toolablate.traces.store.backup._sync_folder", label_at_once)
+            await copies.make()
         await copies.make()
     assert "has 1 label that the store" in warned[0]
     with Store(backup) as opened:

@@ -4,7 +4,6 @@ import os
 import re
 import socket
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -51,6 +50,13 @@ def test_what_is_no_cluster_is_refused_soon(says: str, told: str, monkeypatch: p
     assert (refused.value.code, says in refused.value.message) == ("no_cluster", True)
 
 
+@pytest.mark.parametrize("host", ["node..1", "n" * 64])
+def test_a_name_that_no_host_can_have_is_refused(host: str) -> None:
+    with pytest.raises(InputError, match="no cluster to join") as refused:
+        joining._require_answer(f"{host}:6379")
+    assert refused.value.code == "no_cluster"
+
+
 @pytest.mark.parametrize("says", [SETTINGS], indirect=True)
 def test_what_speaks_as_ray_does_is_taken_for_it(says: str) -> None:
     joining._require_answer(says)
@@ -95,6 +101,19 @@ def test_a_file_without_a_token_is_refused_before_ray_reads_it(
     assert f"> {path}" in refused.value.hint
 
 
+def test_the_mode_without_a_token_is_refused_before_ray_looks_for_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ray ends the process then, with a trace of its own."""
+    pytest.importorskip("ray")
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    with ExitStack() as stack, pytest.raises(InputError, match="this command has none"):
+        joining.join(ClusterSection(address="auto"), stack, lambda _: None)
+
+
 def test_where_no_ray_runs_auto_says_so_in_our_words(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("ray")
     monkeypatch.setattr("ray._private.services.canonicalize_bootstrap_address", lambda address: None)
@@ -121,14 +140,27 @@ def test_who_has_no_token_is_told_how_to_make_it(tmp_path: Path, monkeypatch: py
     assert token.stat().st_mode & 0o077 == 0
 
 
-def test_a_local_token_is_gone_from_the_environment_with_its_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
-    monkeypatch.setenv("RAY_AUTH_TOKEN", "of another cluster")
-    monkeypatch.setitem(sys.modules, "ray", None)
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"RAY_AUTH_TOKEN": "of another cluster"},
+        {"RAY_AUTH_MODE": "disabled"},
+        {"RAY_AUTH_MODE": "token"},
+    ],
+)
+def test_a_local_cluster_has_a_token_of_its_own_until_its_end(
+    given: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also in Ray's mode `token`: Ray would make one in the home folder, which others can read."""
+    pytest.importorskip("ray")
+    monkeypatch.setattr("ray.is_initialized", lambda: True)
+    names = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
+    for name in names:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
     with ExitStack() as stack:
-        with pytest.raises(InputError, match="Ray is not installed"):
-            joining.join(ClusterSection(address="local"), stack, lambda _: None)
-        assert os.environ["RAY_AUTH_MODE"] == "token"
-        assert os.environ["RAY_AUTH_TOKEN"] != "of another cluster"
-    assert "RAY_AUTH_MODE" not in os.environ
-    assert os.environ["RAY_AUTH_TOKEN"] == "of another cluster"
+        joining.join(ClusterSection(address="local"), stack, print)
+        assert (os.environ["RAY_AUTH_MODE"], len(os.environ["RAY_AUTH_TOKEN"])) == ("token", 64)
+    assert {name: os.environ[name] for name in names if name in os.environ} == given

@@ -1,7 +1,9 @@
 """Which nodes have workers: what is waited for, left out, tried again and told."""
 
 import asyncio
+import re
 import sys
+import threading
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -13,6 +15,7 @@ from tests.experiments.cluster.fleets import Scripted, Tapped, Workers, fleet, p
 from tests.servers.chat_server import closed_port
 
 from toolablate.agents import Line
+from toolablate.agents.pacing import EndpointPace
 from toolablate.experiments.cluster import fleet as driver
 from toolablate.experiments.cluster import node
 from toolablate.experiments.cluster.fleet import FleetExecutor
@@ -23,7 +26,7 @@ from toolablate.experiments.cluster.messages import (
     WorkerSetupError,
 )
 from toolablate.experiments.cluster.on_ray import RayChannel
-from toolablate.experiments.running.execution import Executor
+from toolablate.experiments.running.execution import Executor, ExecutorGoneError
 from toolablate.traces.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("at_once")
@@ -173,6 +176,36 @@ async def test_a_node_that_joins_has_a_worker_while_another_is_left_out(monkeypa
         assert [each.state for each in executor.workers] == ["ready", "ready"]
 
 
+async def test_a_head_that_does_not_answer_holds_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the cluster's places, while slots that were left out look for another."""
+    monkeypatch.setattr(driver, "LOOK_SECONDS", 0.001)
+    answers, held_up = threading.Event(), list[int]()
+    answers.set()
+
+    class Frozen(Workers):
+        def places(self) -> Sequence[str]:
+            if not answers.is_set():
+                held_up.append(len(held_up))
+                answers.wait(60)
+            return self.nodes
+
+        async def start(self, avoiding: Collection[str]) -> Tapped:
+            made = await super().start(avoiding)
+            made.at = self.nodes[len(self.started) - 1]
+            return made
+
+    engine = Frozen([Scripted(), Starved(), Starved()], nodes=["good", "full", "full too"])
+    async with asyncio.timeout(50), fleet(engine, count=3) as (executor, _, _line):
+        assert [each.state for each in executor.workers] == ["ready", "left out", "left out"]
+        answers.clear()
+        await until(lambda: held_up)
+        assert await texts(executor, planned("say 3; ask")) == ["0", "1", "2"]
+        # Both that rest wait for one answer.
+        await asyncio.sleep(0.02)
+        assert held_up == [0]
+        answers.set()
+
+
 async def test_a_node_that_has_left_the_cluster_is_told_of_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver, "LOOK_SECONDS", 0.001)
     engine = Workers([Scripted(), Starved(), Slow()], nodes=["full"])
@@ -293,3 +326,58 @@ async def test_that_no_worker_is_left_is_told_with_how_long_the_run_waits() -> N
         engine.started[0].kill()
         await until(lambda: len(engine.started) == 2 and executor._ready)
     assert warned[0].endswith("No worker is left: the run ends if there is none within 50 s")
+
+
+async def test_what_a_run_waits_for_is_told_after_a_while_and_where_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster that scales by itself begins without a node."""
+    monkeypatch.setattr(driver, "TOLD_SECONDS", 0.01)
+    nobody = asyncio.Event()
+
+    class Empty(Workers):
+        async def start(self, avoiding: Collection[str]) -> Tapped:
+            await nobody.wait()
+            return await super().start(avoiding)
+
+    engine = Empty(nodes=["small has 0 CPUs"])
+    with pytest.raises(ExecutorGoneError, match=r"no worker for 0 s: small has 0 CPUs"):
+        async with fleet(engine, 1, patience=0.2):
+            pass
+    warned: list[str] = []
+    line = EndpointPace("e").line(4)
+    opened = FleetExecutor(engine, {"models.m": line}, workers=2, kernels=2, warn=warned.append, patience=60)
+    opening = asyncio.create_task(opened.open())
+    await until(lambda: warned)
+    nobody.set()
+    await opening
+    assert await texts(opened, planned("say 1")) == ["0"]
+    await opened.close()
+    (told,) = warned
+    assert told.startswith("no worker is ready yet: small has 0 CPUs. The run ends if there is none within 60 s")
+
+
+async def test_who_waits_hears_which_nodes_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "TOLD_SECONDS", 0.01)
+
+    class Unready(Workers):
+        """Of two nodes the first is refused, and what is started at the other is never ready."""
+
+        async def start(self, avoiding: Collection[str]) -> Tapped:
+            if self.started:
+                await asyncio.Event().wait()
+            return await super().start(avoiding)
+
+    class Refusing(Scripted):
+        async def open(self, stack: AsyncExitStack, lines: Mapping[str, Line]) -> Executor:
+            raise InputError("it has no table.csv", hint="copy it", code="other_environment")
+
+    warned: list[str] = []
+    engine = Unready([Refusing()], nodes=["a", "b"])
+    line = EndpointPace("e").line(4)
+    opened = FleetExecutor(engine, {"models.m": line}, workers=2, kernels=2, warn=warned.append, patience=60)
+    opening = asyncio.create_task(opened.open())
+    await until(lambda: len(warned) == 2)
+    opening.cancel()
+    await asyncio.gather(opening, return_exceptions=True)
+    await opened.close()
+    assert "is left out" in warned[0]
+    assert re.search(r"no worker is ready yet: a, b\. Left out are .+: it has no table\.csv\. The run ends", warned[1])

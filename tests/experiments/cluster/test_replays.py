@@ -45,6 +45,9 @@ class InThisProcess(Engine):
     def places(self) -> Sequence[str]:
         return ("here",)
 
+    def shown(self) -> str:
+        return "here"
+
     async def start(self, avoiding: Collection[str]) -> InProcess:
         self.started.append(InProcess(pickle.loads(pickle.dumps(self.opener)), self.lines))
         return self.started[-1]

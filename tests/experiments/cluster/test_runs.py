@@ -1,6 +1,7 @@
 """Runs whose trials are on workers: the same trials, one pace, and no trial lost or scored by a worker that dies."""
 
 import asyncio
+import hashlib
 import platform
 import shutil
 import sys
@@ -23,6 +24,7 @@ from toolablate.experiments.cluster.in_process import InProcess
 from toolablate.experiments.cluster.lent import Lent
 from toolablate.experiments.cluster.opening import PlanOpener, opens_of, questions_read, refuse_other_environment
 from toolablate.experiments.environment.environment import fingerprint_of
+from toolablate.experiments.node_checks import examine_nodes
 from toolablate.experiments.plans.plan import Plan, load_plan
 from toolablate.experiments.replay.on_workers import PlanOfReplays, ReplayOpener
 from toolablate.experiments.running.execution import Opens, RunExecutor
@@ -40,6 +42,9 @@ class Engine:
 
     def places(self) -> Sequence[str]:
         return ("here",)
+
+    def shown(self) -> str:
+        return "here"
 
     async def start(self, avoiding: Collection[str]) -> InProcess:
         self.started.append(InProcess(self.opener, self.lines))
@@ -255,6 +260,8 @@ PLACEBO = "[{ name = 'c', tools = ['python'], interventions = ['placebo'] }]"
             "nothing",
             "it has not what the driver has: the question's file table.csv cannot be",
         ),
+        (PLACEBO, "table.csv", "another", "the question's file table.csv is another there"),
+        (PLACEBO, "table.csv", "nothing", "it has not what the driver has: .*table.csv. cannot be read"),
         (PLACEBO, "questions.jsonl", "another", r"the questions of .*questions.jsonl are others there"),
         (PLACEBO, "questions.jsonl", "another key", r"the questions of .*questions.jsonl are others there"),
         (PLACEBO, "questions.jsonl", "nothing", "it has not what the driver has: .*questions.jsonl"),
@@ -283,6 +290,27 @@ async def test_what_trials_read_of_questions_files_is_looked_at_before_a_worker_
     assert refused.value.hint.startswith(
         "copy the plan's folder, and what else the plan names, to the same path on each"
     )
+
+
+@pytest.mark.parametrize("conditions", ["['python']", PLACEBO])
+async def test_a_worker_reads_each_file_of_questions_once_before_its_first_trial(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, conditions: str
+) -> None:
+    path = with_a_file(tmp_path, "http://e/v1")
+    path.write_text(path.read_text(encoding="utf-8").replace("['python']", conditions), encoding="utf-8")
+    plan, _ = load_plan(path)
+    found = plan.resolved_conditions()
+    opener = PlanOpener(plan, found, fingerprint_of(plan, found), plan.file, read=questions_read(plan, found))
+    read, digest = list[str](), hashlib.file_digest
+
+    def digest_of(file: Any, kind: str) -> Any:
+        read.append(Path(file.name).name)
+        return digest(file, kind)
+
+    monkeypatch.setattr(hashlib, "file_digest", digest_of)
+    async with AsyncExitStack() as stack:
+        await opener.open(stack, {})
+    assert read.count("table.csv") == 1
 
 
 async def test_another_python_is_named_with_what_to_install(
@@ -335,15 +363,18 @@ async def test_workers_work_in_the_drivers_folder_and_a_node_without_it_is_named
     ("cluster", "code", "said"),
     [
         ("address = '127.0.0.1:1'", "no_cluster", "no cluster to join at '127.0.0.1:1'"),
-        ("address = 'auto'", "no_token", "without a token"),
+        ("address = 'auto'", "no_token", "this command, with RAY_AUTH_MODE='disabled', has none"),
         ("address = 'local'", "no_ray", "Ray is not installed"),
+        ("address = 'auto'", "no_ray", "Ray is not installed"),
     ],
 )
 def test_a_cluster_that_cannot_be_had_is_refused_before_a_store_is_made(
     write_plan: WritePlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: str, code: str, said: str
 ) -> None:
-    # Ray is imported where all else is right, and is not there.
-    monkeypatch.setitem(sys.modules, "ray", None)
+    if code == "no_ray":
+        monkeypatch.setitem(sys.modules, "ray", None)
+    else:
+        pytest.importorskip("ray")
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled" if code == "no_token" else "token")
     path, store = write_plan({}, conditions="['none']", extra=f"[cluster]\n{cluster}"), tmp_path / "run.sqlite"
@@ -365,9 +396,13 @@ def test_an_address_that_is_none_names_the_key(write_plan: WritePlan, address: s
 def test_models_asked_in_batches_are_refused(chat_server: ChatServer, tmp_path: Path) -> None:
     cluster = "[cluster]\naddress = 'local'"
     path = endpoint_plan(tmp_path, chat_server.url, count=1, extra=cluster, model="batch = true")
-    with pytest.raises(InputError, match="asked in batches cannot be on a cluster yet") as refused:
-        run(path, tmp_path / "run.sqlite")
-    assert refused.value.code == "not_on_cluster"
+    for asked in (
+        lambda: run(path, tmp_path / "run.sqlite"),
+        lambda: examine_nodes(load_plan(path)[0], "", tell=print),
+    ):
+        with pytest.raises(InputError, match="asked in batches cannot be on a cluster yet") as refused:
+            asked()
+        assert refused.value.code == "not_on_cluster"
 
 
 def test_a_second_driver_of_a_store_is_refused_before_anything_is_started(

@@ -106,7 +106,7 @@ def test_disks_and_the_interpreter(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("address", "code"), [("local", "no_ray"), ("none", "usage"), ("127.0.0.1:1", "no_cluster"), ("x", "")]
+    ("address", "code"), [("local", "no_ray"), ("none", "usage"), ("127.0.0.1:1", "no_ray"), ("x", "")]
 )
 def test_nodes_that_cannot_be_had_are_an_error(
     write_plan: WritePlan, monkeypatch: pytest.MonkeyPatch, address: str, code: str

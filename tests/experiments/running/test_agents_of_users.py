@@ -16,6 +16,7 @@ from toolablate.agents.langchain.clients import close_clients
 from toolablate.agents.langgraph_agents.threads import agents_loop
 from toolablate.agents.pacing import line
 from toolablate.experiments.plans.plan import plan_at
+from toolablate.experiments.running.execution import LocalExecutor
 from toolablate.reports.html.events import event_cards
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Failure
@@ -474,6 +475,12 @@ def test_what_is_refused_before_any_request(tmp_path: Path, code: str, condition
         ("def agent(messages):\n    return messages\n", "no_answer"),
         ("def agent(messages):\n    return ''\n", "empty_reply"),
         ("async def agent(messages):\n    raise SystemExit(1)\n", "agent_failed"),
+        ("async def agent(messages):\n    raise BaseException('of a compiled library')\n", "agent_failed"),
+        (
+            "class Panics(Rules):\n    async def _agenerate(self, *given, **more): raise BaseException('of a library')\n"
+            "agent = create_agent(Panics(), [])\n",
+            "agent_failed",
+        ),
         (
             "class Down(Rules):\n    def _reply(self, messages, offered): raise ConnectionError('down')\n"
             "agent = create_agent(Down(), [])\n",
@@ -518,6 +525,17 @@ def test_what_fails_in_a_trial_says_why(tmp_path: Path, code: str, wrong: str) -
     conditions = "['agent']" if "multiply" in code else "['none']"
     ran = run(agent_plan(tmp_path, code, conditions, extra="runner = { attempts = 1 }"))
     assert ran.failure(conditions[2:-2]).code == wrong
+
+
+def test_what_is_no_exception_of_python_costs_its_trial_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the panic of a compiled library, wherever it is raised."""
+
+    async def panics(*given: object) -> None:
+        raise BaseException("of a compiled library")
+
+    monkeypatch.setattr(LocalExecutor, "run", panics)
+    ran = run(agent_plan(tmp_path, "def agent(messages):\n    return 'so'\n", "['none']"))
+    assert ran.failure("none").code == "internal_error"
 
 
 def test_a_tool_that_a_provider_runs_says_how_it_passes(tmp_path: Path) -> None:

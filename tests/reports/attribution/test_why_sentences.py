@@ -19,19 +19,20 @@ from tests.reports.attribution.samples import (
 )
 
 from toolablate.analysis.attribution.belief import BeliefFlip, belief_steps
-from toolablate.analysis.attribution.change_rates import PRIOR_TRIALS, ChangeRates, FittedRate, Step, prior_rate
-from toolablate.analysis.attribution.decomposition import Replay
+from toolablate.analysis.attribution.change_rates import ChangeRates, FittedRate
+from toolablate.analysis.attribution.decomposition import Arms, Replay
 from toolablate.analysis.attribution.evidence import Explained, Explanation
 from toolablate.analysis.attribution.levels import swapped_results
 from toolablate.reports.answer_source import _first_result
 from toolablate.reports.causes import one_change
 from toolablate.reports.changed_runs import BEFORE, EARLY, Row, asked_before
-from toolablate.reports.happened import happened
+from toolablate.reports.happened import happened, same_without_tools
 from toolablate.reports.plain_why import WEIGHED, in_short, why_parts
 from toolablate.reports.run_groups import run_groups
 from toolablate.reports.terminal.explanation import explanation_view
-from toolablate.reports.weighing import ALONE
-from toolablate.traces.records import Event, Limit, Mechanism
+from toolablate.reports.turn import turn_of
+from toolablate.reports.weighing import all_others
+from toolablate.traces.records import Event, Limit, Mechanism, Message, ModelCall
 
 AT_THE_FALL = ("search", "at_the_fall")
 FELL = BeliefFlip(after=0, step=1, before=1.0, level=0.2, confidence=1.0)
@@ -61,61 +62,18 @@ def told_by(events: Sequence[Event], **more: Any) -> Explanation:
 # The prior: how common causes are in the store.
 
 
-def test_from_the_runs_to_the_probability_each_cause_has_its_own_number_of_the_store() -> None:
-    rate = (PRIOR_TRIALS * 0.5 + 9) / (PRIOR_TRIALS + 21)
-    rates = ChangeRates(store={AT_THE_FALL: FittedRate(AT_THE_FALL, 0.5, rate, 21, 21)})
-    shares: dict[Mechanism, float] = {"retrieval_distraction": 0.6, "sampling_noise": 0.3, "calling": 0.1}
-    found = explained(evidence(pivotal=None), shares=shares)
-    heads, *rows = weighed(explanation(found, rates=rates))
-    assert heads == ("Cause", "Right runs of this trial", ALONE, "Wrong trials of this store", "Probability")
-    assert rows[0][3:] == (
-        "9 of the 21 whose belief falls at it, if anywhere, came right without it, less than the .50 assumed",
-        ".60",
-    )
-    assert [row[3] for row in rows[1:]] == ["", "", ""]
-    assert "from other trials of this store." in part(explanation(found, rates=rates), "Verdict")
-    assert "store" not in part(explanation(found), "Verdict")
-
-
-def test_what_the_store_moves_of_all_others_is_named() -> None:
-    steps = {AT_THE_FALL: 0.5, ("calling", "elsewhere"): 0.001}
-    rates = ChangeRates(store={step: FittedRate(step, prior_rate(step), rate, 9, 9) for step, rate in steps.items()})
-    shares: dict[Mechanism, float] = {"retrieval_distraction": 0.99, "calling": 0.01}
-    rest = weighed(explanation(explained(evidence(pivotal=None), shares=shares), rates=rates))[-1]
-    assert rest[0] == "all others"
-    assert rest[3] == "" or rest[3].startswith("calling: 0 of the 9  without it")
-
-
-def test_of_a_cause_with_several_levels_the_assumed_rate_is_that_of_a_trial() -> None:
-    seen = FittedRate(("calling", "elsewhere"), 0.03, 0.1, 18, 6)
-    rates = ChangeRates(store={seen.step: seen})
-    shares: dict[Mechanism, float] = {"calling": 0.7, "retrieval_distraction": 0.3}
-    (row, *_) = weighed(explanation(explained(mechanism="calling", distraction=None, shares=shares), rates=rates))[1:]
-    assert row[3].endswith("more than the .09 assumed")
-
-
-@pytest.mark.parametrize(("share", "said"), [(0.9, ""), (0.7, ", less than the .50 assumed")])
-def test_what_was_assumed_is_told_only_where_the_store_moves_the_cause_that_way(share: float, said: str) -> None:
-    rates = ChangeRates(store={AT_THE_FALL: FittedRate(AT_THE_FALL, 0.5, 0.2, 12, 12)})
-    shares: dict[Mechanism, float] = {"retrieval_distraction": share, "sampling_noise": 1 - share}
-    told = explanation(explained(evidence(pivotal=None), shares=shares), rates=rates)
-    (row, *_) = weighed(told)[1:]
-    assert row[3].endswith(f"came right without it{said}")
-    assert "Where one moves, others give way." in part(told, WEIGHED)
-    assert contradictions(told) == []
-
-
 def test_what_its_own_runs_favour_is_told_where_it_is_not_the_likeliest() -> None:
     shares: dict[Mechanism, float] = {"calling": 0.7, "retrieval_distraction": 0.3}
     found = explained(mechanism="calling", distraction=None, shares=shares)
-    assert "This trial's own runs favour retrieval distraction (.80 to .00)." in part(explanation(found), "Verdict")
+    alone, of_store = (
+        "By its runs alone retrieval distraction would come first.",
+        "leaves other trials of this store out",
+    )
+    assert alone in part(explanation(found), WEIGHED)
+    assert of_store not in part(explanation(found), WEIGHED)
     rates = ChangeRates(store={AT_THE_FALL: FittedRate(AT_THE_FALL, 0.5, 0.1, 21, 21)})
-    assert "(.80 to .00); other trials of this store turn it." in part(explanation(found, rates=rates), "Verdict")
-
-
-@pytest.mark.parametrize(("rate", "changed"), [(0.5, 10.0), (0.02, 0.0), (0.98, 20.0)])
-def test_trials_in_which_a_step_changed_anything_are_what_the_prior_did_not_add(rate: float, changed: float) -> None:
-    assert FittedRate(AT_THE_FALL, 0.5, rate, 20, 20).changed == pytest.approx(changed)
+    assert alone in part(explanation(found, rates=rates), WEIGHED)
+    assert of_store in part(explanation(found, rates=rates), WEIGHED)
 
 
 def test_answers_for_the_form_are_a_part_of_those_that_are_counted() -> None:
@@ -126,7 +84,7 @@ def test_answers_for_the_form_are_a_part_of_those_that_are_counted() -> None:
     told = explanation(
         Explained(found, attribution(mechanism="format", distraction=None, shares=shares)), conversation=events
     )
-    assert "answers counted below (2 of them asked once more for its form)" in part(told, "Verdict")
+    assert "Probability .80, from 2 answers that it was asked for once more." in part(told, "Verdict")
     assert contradictions(told) == []
 
 
@@ -134,14 +92,30 @@ def test_answers_for_the_form_are_a_part_of_those_that_are_counted() -> None:
 
 
 def test_the_runs_that_differ_in_one_thing_come_first_and_are_said_not_to_show_it_where_they_do_not() -> None:
-    for right, said in ((4, "."), (0, ". No single kind")):
-        told = explanation(explained(evidence(pivotal=None, inputs=inputs(replay=of_search(right, 4)))))
-        known = part(told, "How we know")
-        assert known.startswith(
-            f"The clearest comparison, in which this alone differs: without it {right} of 4 right"
-            f" ({swapped_results(['search'])}), with it 0 of 8 right"
-        ) or said.startswith(". No")
-        assert known.index("comparison") < known.index("this cause")
+    pair = f"right ({swapped_results(['search'])}), with it 0 of 8 right"
+    shown, unshown = (
+        explanation(explained(evidence(pivotal=None, inputs=inputs(replay=of_search(right, 4))))) for right in (4, 0)
+    )
+    start = f"The clearest comparison, in which this alone differs: without it 4 of 4 {pair}"
+    assert part(shown, "How we know").startswith(start)
+    assert f"do not show it: without it 0 of 4 {pair}" in part(unshown, "What speaks against it")
+    assert "comparison" not in part(unshown, "How we know")
+
+
+@pytest.mark.parametrize(
+    ("last", "said"),
+    [
+        ((0.0, 1.0), "All its runs together: without it"),
+        ((0.0,), "with it 0 of 1 right (with its last reply drawn again); these are few."),
+    ],
+)
+def test_a_comparison_is_named_only_where_its_counts_can_bear_a_difference(last: tuple[float, ...], said: str) -> None:
+    few = Replay(rollouts={frozenset({"search"}): (1.0,)}, last_reply=last)
+    told = explanation(explained(evidence(pivotal=None, inputs=inputs(replay=few))))
+    known = part(told, "How we know")
+    assert said in known
+    assert known.startswith("All its runs") == ("comparison" not in known)
+    assert contradictions(told) == []
 
 
 def test_runs_that_were_repaired_too_are_set_beside_others_that_were() -> None:
@@ -192,22 +166,6 @@ def test_causes_that_the_same_runs_take_away_are_said_to_rest_on_them() -> None:
     assert "“availability” and “prompt” rest on the same rows" in against
 
 
-def test_rows_of_exactly_half_are_called_that_and_fit_neither_way() -> None:
-    half = Replay(rollouts={frozenset(): (1.0, 0.0), frozenset({"search"}): (1.0, 0.0)})
-    told = explanation(
-        explained(
-            evidence(pivotal=None, trajectory=None, flip=None, inputs=inputs(replay=half)),
-            mechanism="own_error",
-            distraction=None,
-        )
-    )
-    against = part(told, "What speaks against it")
-    fits_not, _, rest = against.partition("Rows that are half right and fit neither way: ")
-    neither = rest.partition(". ")[0]
-    assert neither.count("1 of 2 right") == 2
-    assert "1 of 2 right" not in fits_not
-
-
 # What is quoted, and what a reply names that no scorer reads.
 
 
@@ -227,8 +185,8 @@ def test_the_code_and_a_short_result_stand_whole() -> None:
 @pytest.mark.parametrize(
     ("reply", "named"),
     [
-        ("It is molecular nitrogen, I think.", "and names “B, molecular nitrogen”, which is wrong"),
-        ("It is carbon dioxide, I think.", "and names “A, carbon dioxide”, which is right"),
+        ("It is molecular nitrogen, I think.", "and points to “B, molecular nitrogen”, which is wrong"),
+        ("It is carbon dioxide, I think.", "and points to “A, carbon dioxide”, which is right"),
         ("Carbon dioxide or molecular nitrogen.", ""),
         ("Who knows.", ""),
     ],
@@ -247,17 +205,10 @@ def test_a_reply_that_no_scorer_reads_is_told_with_the_option_that_it_names(repl
     assert ("which would be wrong in any form" in against) == named.endswith("wrong")
 
 
-def test_a_question_with_options_has_its_rate_of_guessing() -> None:
-    said = "A guess among its 3 options is right 1 time in 3."
-    assert said in part(explanation(), "How we know")
-    open_question = QUESTION.model_copy(update={"choices": ()})
-    assert "A guess" not in part(explanation(question=open_question), "How we know")
-
-
 def test_answers_before_any_call_have_the_tools_there_where_their_offer_is_blamed() -> None:
     told = explanation(explained(mechanism="availability", distraction=None))
     rows = [name for group in run_groups(told) for name, _ in group.rows if name.startswith(BEFORE)]
-    assert rows == [f"{BEFORE}, with its tools and prompt there"]
+    assert [name.partition("; without ")[0] for name in rows] == [f"{BEFORE}, with its tools and prompt there"]
     assert "with its tools and prompt there" in " ".join(page(explanation_view(told)).split())
 
 
@@ -268,7 +219,7 @@ def test_answers_before_any_call_have_the_tools_there_where_their_offer_is_blame
             "turns",
             "python failed (events 1 and 5; at event 3 by an error of its code), and a limit left it no further call",
         ),
-        (None, "python failed (events 1 and 5; at event 3 by an error of its code), and was not called after that"),
+        (None, "python failed (events 1 and 5; at event 3 by an error of its code), and was not called after event 5"),
     ],
 )
 def test_calls_that_failed_otherwise_are_told_beside_a_tool_that_failed(limit: Limit | None, said: str) -> None:
@@ -280,21 +231,32 @@ def test_calls_that_failed_otherwise_are_told_beside_a_tool_that_failed(limit: L
 
 def test_what_a_search_found_is_not_named_of_what_is_left_where_each_search_failed() -> None:
     shares: dict[Mechanism, float] = {"sampling_noise": 0.826, "lock_in": 0.1279, "retrieval_distraction": 0.0461}
-    named = "the likeliest of them is retrieval distraction"
-    found = told_by([*searched("gas", "Plants take nitrogen"), *ended("Answer: B")], shares=shares)
-    # No more than is left, whatever it rounds to.
-    assert "All others together: .04; " + named in part(found, "What speaks against it")
-    assert "to a wrong answer), .04." in part(found, "What speaks against it")
+    found = attribution(shares=shares)
     failed = searched("gas", "", status="error", error="injected_failure")
-    assert named not in part(told_by([*failed, *ended("Answer: B")], shares=shares), "What speaks against it")
+    for search, others in (
+        (searched("gas", "Plants take nitrogen"), "all others (retrieval distraction .05)"),
+        (failed, "all others"),
+    ):
+        told = told_by([*search, *ended("Answer: B")], shares=shares)
+        assert all_others(found, ["sampling_noise", "lock_in"], 5, told.explained.evidence) == others
 
 
 def test_a_row_that_is_told_for_a_cause_is_not_told_against_it_too() -> None:
     row = swapped_results(["search"])
-    told = explanation(explained(evidence(pivotal=None, inputs=inputs(replay=of_search(1, 4)))))
-    assert f"without it 1 of 4 right ({row})" in part(told, "How we know")
+    told = explanation(explained(evidence(pivotal=None, inputs=inputs(replay=of_search(4, 10)))))
+    assert f"without it 4 of 10 right ({row})" in part(told, "How we know")
     assert "though without it most are wrong too." in part(told, "How we know")
     assert row not in part(told, "What speaks against it")
+    assert contradictions(told) == []
+
+
+def test_the_row_with_a_cause_of_the_named_comparison_is_not_told_against_it_too() -> None:
+    mostly = Replay(rollouts={frozenset({"search"}): (1.0,) * 20}, last_reply=(1.0,) * 6 + (0.0,) * 4)
+    told = explanation(explained(evidence(pivotal=None, inputs=inputs(replay=mostly))))
+    assert "with it 6 of 10 right (with its last reply drawn again), though with it most are right too." in part(
+        told, "How we know"
+    )
+    assert "with its last reply drawn again: 6 of 10" not in part(told, "What speaks against it")
     assert contradictions(told) == []
 
 
@@ -313,18 +275,6 @@ def test_it_is_wrong_from_a_result_on_where_all_that_was_asked_later_is_mostly_w
     told = told_by(events, trajectory=believed(rights), flip=FELL, steps=steps, pivotal=None)
     clause = happened("retrieval_distraction", told).clause
     assert clause.startswith(f"asked at once, it is {said} from the result of event 1 on")
-
-
-def test_numbers_of_the_store_say_of_which_trials_they_are() -> None:
-    # Of one cause there are several, by how it shows.
-    steps: dict[Step, float] = {AT_THE_FALL: 21.0, ("search", "has_the_answer"): 11.0, ("search", "elsewhere"): 15.0}
-    rates = ChangeRates(store={step: FittedRate(step, 0.5, 0.5, trials, trials) for step, trials in steps.items()})
-    never: dict[str, Any] = {"trajectory": believed((8, 8, 8)), "flip": None}
-    for more, said in (
-        (dict[str, Any](), "10 of the 21 whose belief falls at it, if anywhere, came right without it"),
-        (never, "6 of the 11 where a result of it has the answer given came right without it"),
-    ):
-        assert weighed(explanation(explained(evidence(pivotal=None, **more)), rates=rates))[1][3] == said
 
 
 def test_a_blamed_result_that_does_not_have_the_answer_is_told_as_such() -> None:
@@ -367,7 +317,25 @@ def test_the_course_of_a_trial_is_which_results_gave_one_option_and_what_it_then
 ) -> None:
     told = told_by(events, mechanism="own_error", trajectory=None, flip=None)
     verdict = part(told, "Verdict")
-    assert verdict.endswith(said) if said else "Of the options" not in verdict
+    before_its_words = verdict.partition(" Its last reply says")[0]
+    assert before_its_words.endswith(said) if said else "Of the options" not in verdict
+    assert contradictions(told) == []
+
+
+_LISTED = "; ".join(QUESTION.choices)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [ran("f(1)", f"1 given = [{_LISTED}]", status="error", error="KeyError"), ran("f(1)", f"Given: {_LISTED}")],
+    ids=["a traceback", "a list of all options"],
+)
+def test_what_a_traceback_shows_and_a_list_of_all_options_are_no_source_of_an_answer(call: tuple[Event, ...]) -> None:
+    told = told_by([*call, *ended("Answer: B")], mechanism="lock_in", distraction=None, trajectory=None, flip=None)
+    shown = f"{part(told, 'Verdict')} {part(told, 'How we know')}"
+    assert "gave its wrong answer" not in shown
+    assert "stands in the result" not in shown
+    assert "No result singles out its answer, molecular nitrogen." in shown
     assert contradictions(told) == []
 
 
@@ -385,4 +353,248 @@ def test_runs_that_keep_the_first_result_alone_are_said_to_count_as_with_what_ma
     events = (*searched("gas", "nothing"), *searched("gas", "molecular nitrogen"), *ended("Answer: B"))
     told = told_by(events, trajectory=None, flip=None, pivotal=None)
     rows = [name for group in run_groups(told) for name, _ in group.rows]
-    assert any(name.endswith("(counted as with it, though what came at event 3 need not come again)") for name in rows)
+    assert any(
+        name.endswith("(counted as with it; it keeps the first result alone, so that of event 3 need not come again)")
+        for name in rows
+    )
+
+
+# What a stranger asks of a page.
+
+
+@pytest.mark.parametrize(
+    ("right", "said"),
+    [
+        (0, "Mostly right speaks for “sampling noise”, mostly wrong for “retrieval distraction”."),
+        (6, "are right, so that mostly right tells little; mostly wrong speaks for “retrieval distraction”."),
+    ],
+)
+def test_what_comes_out_either_way_by_the_table_is_not_said_to_tell(right: int, said: str) -> None:
+    last = (1.0,) * right + (0.0,)
+    found = evidence(
+        pivotal=None, inputs=inputs(replay=Replay(rollouts={frozenset({"search"}): (1.0,) * 9}, last_reply=last))
+    )
+    found = replace(found, trajectory=None, flip=None)
+    shares: dict[Mechanism, float] = {"retrieval_distraction": 0.7, "sampling_noise": 0.3}
+    told = explanation(explained(found, shares=shares))
+    assert said in part(told, "What would tell")
+    assert contradictions(told) == []
+
+
+def test_sampling_noise_beside_wrong_draws_has_its_reason() -> None:
+    shares: dict[Mechanism, float] = {"retrieval_distraction": 0.7, "sampling_noise": 0.3}
+    told, sure = (
+        explanation(explained(evidence(pivotal=None, inputs=inputs(replay=of_search(*of))), shares=shares))
+        for of in ((9, 10), (10, 10))
+    )
+    assert "Without “retrieval distraction” " in part(told, "What speaks against it")
+    assert " wrong too." in part(told, "What speaks against it")
+    assert contradictions(told) == contradictions(sure) == []
+
+
+def test_other_repeats_that_are_right_are_told_against_what_is_there_from_the_start() -> None:
+    events = (*searched("gas", "", status="error", error="injected_failure"), *ended("Answer: B"))
+    found = replace(inputs(replay=Replay(repaired=(1.0,) * 3, last_reply=(0.0,) * 3)), arms=Arms((1.0,) * 3))
+    told = told_by(
+        events, mechanism="availability", inputs=found, pivotal=None, trajectory=None, flip=None, repeats=(1.0, 1.0)
+    )
+    row = "its other repeats: 2 of 2 right (not counted: other calls, other results)"
+    assert row in part(told, "What speaks against it")
+    assert contradictions(told) == []
+
+
+def test_a_last_reply_is_no_evidence_of_what_needs_no_result() -> None:
+    events = (*searched("gas", "nothing"), *ended("Decision made: molecular nitrogen.\n\nAnswer: B"))
+    told = told_by(events, mechanism="availability", trajectory=None, flip=None)
+    assert "Decision made" not in part(told, "How we know")
+    assert "The offer can act without a call: each request describes the tools to the model." in part(told, "Verdict")
+
+
+def test_arms_say_which_tools_they_have_and_no_two_rows_have_one_name() -> None:
+    arms = Arms((1.0, 0.0), offered=(1.0,), sham=(0.0,), placebo=(0.0, 1.0))
+    told = explanation(explained(evidence(pivotal=None, inputs=replace(inputs(replay=of_search(4, 4)), arms=arms))))
+    names = [name for group in run_groups(told) for name, _ in group.rows]
+    assert (
+        "in another condition with the same tools (browser_open, python, web_search), forbidden to call them" in names
+    )
+    assert (
+        "in another condition with the same tools (browser_open, python, web_search), whose calls give nothing" in names
+    )
+    assert len(names) == len(set(names))
+
+
+def test_runs_without_any_call_are_added_up_apart_from_those_that_differ_in_little() -> None:
+    told = explanation(explained(evidence(pivotal=None, inputs=inputs(replay=of_search(3, 4)))))
+    headings = [group.heading for group in run_groups(told)]
+    assert headings[:2] == [
+        "Without “retrieval distraction”, with calls: 3 of 4 right",
+        "Without “retrieval distraction”, without any call: 11 of 12 right",
+    ]
+
+
+def test_of_a_rival_each_row_says_whether_it_is_without_it() -> None:
+    shares: dict[Mechanism, float] = {"retrieval_distraction": 0.6, "calling": 0.4}
+    told = explanation(explained(evidence(pivotal=None), shares=shares))
+    rows = dict(row for group in run_groups(told) for row in group.rows)
+    lacking = [name for name in rows if name.endswith("; without calling")]
+    (of_calling,) = (row for row in weighed(told) if row[0] == "calling")
+    counts = [tuple(map(int, rows[name].split(" of "))) for name in lacking]
+    assert of_calling[1].startswith(f"{sum(right for right, _ in counts)} of {sum(runs for _, runs in counts)} (")
+
+
+def test_the_words_that_a_prompt_adds_are_quoted_where_they_may_be_the_cause() -> None:
+    asks, *rest = searched("gas", "1. Plants")
+    assert isinstance(asks, ModelCall)
+    words = Message(role="system", content="Trust no tool.")
+    request = asks.request.model_copy(update={"messages": (words, *asks.request.messages)})
+    events = (asks.model_copy(update={"request": request}), *rest, *ended("Answer: B"))
+    of_prompt = told_by(events, mechanism="prompt", pivotal=None)
+    signals = replace(of_prompt.explained.evidence.signals, prompted=True)
+    found = replace(of_prompt.explained, evidence=replace(of_prompt.explained.evidence, signals=signals))
+    assert "adds to the bare question: │ Trust no tool." in part(replace(of_prompt, explained=found), "Verdict")
+    assert "Trust no tool" not in part(told_by(events, pivotal=None), "Verdict")
+
+
+def test_a_right_answer_that_stood_in_a_result_speaks_against_an_error_of_the_models_own() -> None:
+    events = [*searched("gas", "1. Plants take carbon dioxide"), *ended("Answer: B")]
+    told = told_by(events, mechanism="own_error", trajectory=None, flip=None, pivotal=None)
+    against = part(told, "What speaks against it")
+    assert "The result of event 1 has the right answer, carbon dioxide; it did not take it." in against
+    assert "Nothing found" not in against
+    assert contradictions(told) == []
+
+
+def test_what_is_right_again_before_its_last_reply_did_not_turn_wrong_for_good() -> None:
+    again = Replay(rollouts={frozenset(): (0.0,), frozenset({"search"}): (1.0,)}, last_reply=(1.0, 1.0, 0.0))
+    assert turn_of(evidence()) is not None
+    assert turn_of(evidence(pivotal=None, inputs=inputs(replay=again))) is None
+
+
+def test_an_unreadable_reply_is_not_said_to_have_taken_up_a_wrong_answer() -> None:
+    events = (*ran("f(1)", "molecular nitrogen"), *ended("It is the gas."))
+    unread = wrong("unparsed").model_copy(update={"trial": read(*events).trial})
+    shares: dict[Mechanism, float] = {"format": 0.9, "sampling_noise": 0.1}
+    found = evidence(events, score=unread, steps=tuple(belief_steps(events)), re_asked=(1.0,) * 2)
+    told = explanation(
+        Explained(found, attribution(mechanism="format", distraction=None, shares=shares)), conversation=events
+    )
+    assert "gave its wrong answer" not in " ".join(part(told, each.title) for each in why_parts(told))
+
+
+def test_runs_made_once_more_are_answers_and_no_trials() -> None:
+    alike = wrong().model_copy(update={"extracted": ("C",)})
+    assert same_without_tools(evidence(score=alike)) == ""
+    found = evidence(score=alike)
+    same = replace(found, no_tools=[each for each in found.no_tools if each.score.extracted == ("C",)] * 3)
+    assert same_without_tools(same).endswith("the same wrong answer, C, in 3 of 3 answers")
+
+
+def test_chance_beside_a_tool_that_failed_has_the_same_answers() -> None:
+    events = (*ran("f(1)", "", status="error", error="injected_failure"), *ended("Answer: B"))
+    found = replace(
+        inputs(replay=Replay(repaired=(1.0,) * 2, last_reply=(0.0,) * 2)), arms=Arms((1.0,), sham=(1.0,) * 3)
+    )
+    shares: dict[Mechanism, float] = {"tool_fault": 0.8, "sampling_noise": 0.2}
+    told = told_by(
+        events, mechanism="tool_fault", shares=shares, inputs=found, pivotal=None, trajectory=None, flip=None
+    )
+    _, fault, noise = weighed(told)
+    assert fault[:3] == ("tool fault", "6 of 6 (61 to 100 %)", "0 of 2 (0 to 66 %)")
+    assert noise[1] == "6 of 8 (41 to 93 %), whatever is changed"
+    assert "from the 8 answers counted below" in part(told, "Verdict")
+    assert contradictions(told) == []
+
+
+def test_rows_of_one_or_two_runs_that_do_not_fit_are_told_where_there_are_no_others() -> None:
+    arms = Arms((1.0,) * 4, scaffold=(1.0,) * 4, offered=(0.0,) * 2)
+    replay = Replay(rollouts={frozenset(): (0.0,)}, last_reply=(0.0,))
+    found = replace(inputs(replay=replay), arms=arms)
+    told = told_by(
+        (*searched("gas", "nothing"), *ended("Answer: B")),
+        mechanism="calling",
+        inputs=found,
+        outset=(1.0,) * 4,
+        pivotal=None,
+        trajectory=None,
+        flip=None,
+    )
+    assert "Rows that do not fit “calling”: in another condition with the same tools" in part(
+        told, "What speaks against it"
+    )
+    assert contradictions(told) == []
+
+
+def test_where_all_runs_are_set_side_by_side_those_without_the_strongest_rival_are_told_apart() -> None:
+    events = (
+        *searched("gas", "molecular nitrogen"),
+        *ran("f(1)", "", status="error", error="injected_failure"),
+        *ended("Answer: B"),
+    )
+    replay = Replay(
+        rollouts={frozenset(): (0.0,) * 3, frozenset({"search"}): (1.0,) * 2},
+        repaired=(0.0,) * 2,
+        last_reply=(0.0,) * 4,
+    )
+    shares: dict[Mechanism, float] = {"calling": 0.6, "tool_fault": 0.4}
+    told = told_by(
+        events,
+        mechanism="calling",
+        shares=shares,
+        inputs=replace(inputs(replay=replay), arms=Arms((1.0,) * 4)),
+        pivotal=None,
+        trajectory=None,
+        flip=None,
+    )
+    assert (
+        "with it 2 of 11 right; these are few. Of these, runs without “tool fault” too: without it 4 of 4 right, with it"
+        " 2 of 7 right;"
+    ) in part(told, "How we know")
+    assert contradictions(told) == []
+
+
+def test_a_turn_at_a_place_that_is_not_sure_is_told_with_its_counts() -> None:
+    whole = evidence().flip
+    assert whole is not None
+    flip = replace(whole, confidence=0.6)
+    told = explanation(explained(evidence(pivotal=None, flip=flip)))
+    assert "turns wrong, likeliest at event 1: 15 of 16 right before it, 0 of 8 after it." in part(told, "How we know")
+    assert "no clear place" not in part(told, "What speaks against it")
+    assert contradictions(told) == []
+
+
+def of_chance(events: Sequence[Event], replay: Replay) -> Explanation:
+    """Right at once after each of its steps."""
+    found = {"inputs": inputs(replay=replay), "trajectory": believed((8, 8, 8)), "flip": None, "pivotal": None}
+    return told_by(events, mechanism="sampling_noise", distraction=None, **found)
+
+
+def test_right_answers_in_the_state_in_which_it_answered_speak_for_chance() -> None:
+    events = (*searched("gas", "nothing"), *ended("Answer: B", "turns"))
+    told = of_chance(events, Replay(rollouts={frozenset(): (1.0,)}))
+    assert "Asked at once after event 1: 8 of 8 right, in the state in which it answered." in part(told, "How we know")
+    assert contradictions(told) == []
+
+
+def test_a_result_with_the_answer_is_told_against_chance_with_what_was_right_until_then() -> None:
+    events = (*searched("gas", "nothing"), *searched("gas", "Plants take molecular nitrogen"), *ended("Answer: B"))
+    told = of_chance(events, Replay(rollouts={frozenset(): (1.0,) * 2}, last_reply=(0.0,) * 2))
+    said = "Its answer, molecular nitrogen, stands in the result of event 3, a sign of “retrieval distraction”"
+    assert said in part(told, "What speaks against it")
+    assert "stands in the result" not in part(told, "How we know")
+    assert contradictions(told) == []
+
+
+def test_a_result_of_another_tool_with_the_answer_is_told_against_the_cause() -> None:
+    events = (*searched("gas", "nothing"), *ran("f(1)", "molecular nitrogen"), *ended("Answer: B"))
+    told = told_by(
+        events,
+        mechanism="retrieval_distraction",
+        inputs=inputs(replay=Replay(rollouts={frozenset(): (0.0,) * 2, frozenset({"search"}): (1.0,) * 2})),
+        trajectory=None,
+        flip=None,
+        pivotal=None,
+    )
+    assert "event 3" not in part(told, "How we know")
+    assert "(event 3)" in part(told, "What speaks against it")
+    assert "computational lock-in" in part(told, "What speaks against it")
+    assert contradictions(told) == []

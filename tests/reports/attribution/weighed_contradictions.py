@@ -4,97 +4,100 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
-from toolablate.reports.causes import CAUSES, counted_runs, ranked, sides
+from toolablate.analysis.attribution.replay_rules import blame
+from toolablate.analysis.statistics.intervals import wilson_interval
+from toolablate.reports.causes import CAUSES, as_likely, counted_runs, sides
 from toolablate.reports.changed_runs import Row
 from toolablate.reports.happened import answers_of
+from toolablate.reports.named_causes import named_shares
 from toolablate.reports.plain_why import WEIGHED
-from toolablate.reports.weighing import ALONE, weighing
-from toolablate.reports.why_against import named_shares
-from toolablate.traces.records import Attribution, ToolCall
+from toolablate.reports.run_groups import WITHOUT, run_groups
+from toolablate.reports.weighing import weighing
+from toolablate.traces.records import Attribution, Mechanism, ToolCall
 
 _COUNT = re.compile(r"\b(\d+) of (\d+)\b")
-OTHERS = "all others"
 Table = Sequence[tuple[str, ...]]
 
 
 def weighed_otherwise(told: Explanation, attribution: Attribution, text: Mapping[str, str]) -> Iterator[str]:
-    """Its columns add to 1, its probabilities are those of the sentences, its counts those of the rows, and where the
-    runs alone favour another cause the verdict says so."""
+    """Its probabilities add to 1 and are those of the sentences, its counts those of the rows and of their groups, and
+    where the runs alone favour another cause this is said."""
     found = weighing(named_shares(told, attribution), told)
     table = found.table if found is not None else ()
     if not table:
-        if "own runs favour" in text["Verdict"]:
-            yield f"an order that was turned, without numbers: {text}"
+        if "would come first" in text.get(WEIGHED, ""):
+            yield f"an order that was turned, without a table: {text}"
         return
     if not all(row[-1] in text.get(WEIGHED, "") for row in table):
         yield f"a table that is not on the page: {text}"
-    yield from _of_columns(table, text)
-    yield from _of_direction(table)
-    yield from _of_order(table, attribution, text["Verdict"])
-    yield from _of_runs(table, told.explained.evidence)
+    yield from _of_probabilities(table, text)
+    yield from _of_order(told, attribution, text[WEIGHED])
+    yield from _of_runs(table, told.explained.evidence, named_shares(told, attribution).cause)
+    yield from _of_printed_rows(table, told)
 
 
-def _columns(table: Table) -> tuple[dict[str, int], dict[str, int]]:
-    """Hundredths by cause: the probabilities, and those by the runs alone, which are the same where none are told."""
-    heads, *rows = table
-    places = [heads.index(ALONE) if ALONE in heads else -1, -1]
-    alone, shares = ({row[0]: round(100 * float(row[place])) for row in rows} for place in places)
-    return shares, alone
-
-
-def _of_columns(table: Table, text: Mapping[str, str]) -> Iterator[str]:
-    shares, alone = _columns(table)
-    for name, column in (("probabilities", shares), (ALONE, alone)):
-        if sum(column.values()) != 100:
-            yield f"{name} that add to {sum(column.values())}: {table}"
-    if ALONE in table[0] and all(abs(shares[name] - alone[name]) <= 1 for name in shares):
-        yield f"two columns that say the same: {table}"
-    against = text["What speaks against it"]
-    told_as = dict(re.findall(r"(?:It may be|Less likely) ([^(]*) \([^)]*\): (\d?\.\d+)", against))
+def _of_probabilities(table: Table, text: Mapping[str, str]) -> Iterator[str]:
+    shares = {row[0]: round(100 * float(row[-1])) for row in table[1:]}
+    if sum(shares.values()) != 100:
+        yield f"probabilities that add to {sum(shares.values())}: {table}"
+    told_as = dict(re.findall(r"It may be ([^(]*) \([^)]*\): (\d?\.\d+)", text["What speaks against it"]))
     first = re.search(r"Probability (\d?\.\d+)", text["Verdict"])
     if first:
         told_as[table[1][0]] = first[1]
     for name, said in told_as.items():
-        if name in shares and shares[name] != round(100 * float(said)):
-            yield f"{name}: {said}, and in the table {shares[name]}"
+        if shares.get(name) != round(100 * float(said)):
+            yield f"{name}: {said}, and in the table {shares}"
 
 
-def _of_direction(table: Table) -> Iterator[str]:
-    """What is said of the store goes with how it moves the cause."""
-    shares, alone = _columns(table)
-    for name, *_, said, _ in table[1:]:
-        moved = shares[name] - alone[name]
-        if (moved <= 0 and "more than the" in said) or (moved >= 0 and "less than the" in said):
-            yield f"{name}: {said}, and it moves by {moved}: {table}"
-        if abs(moved) > 1 and ", as the ." in said:
-            yield f"{name}: {said}, and it moves by {moved}: {table}"
+def _of_order(told: Explanation, attribution: Attribution, sure: str) -> Iterator[str]:
+    alone = {cause: round(100 * share) for cause, share in blame(told.explained.evidence).items()}
+    shares = named_shares(told, attribution)
+    first = {shares.cause, *(cause for cause, _ in as_likely(shares))}
+    rivals = [cause for cause in alone if cause not in first]
+    most = max((alone[cause] for cause in rivals), default=0)
+    turned = most > max(alone.get(cause, 0) for cause in first)
+    if turned != ("would come first" in sure):
+        yield f"an order that is turned, or not: {alone}: {sure}"
+    named = [CAUSES[cause][0] for cause in rivals if alone[cause] == most]
+    if turned and not any(f"alone {name} would" in sure for name in named):
+        yield f"they favour {named}: {sure}"
 
 
-def _of_order(table: Table, attribution: Attribution, verdict: str) -> Iterator[str]:
-    _, alone = _columns(table)
-    before = verdict.partition("This trial's own runs")[0].partition("Probability ")[0]
-    named = [CAUSES[cause][0] for cause, _ in ranked(attribution)]
-    first = [name for name in named if f"{name} (" in before and name in alone] or [table[1][0]]
-    rivals = {name: share for name, share in alone.items() if name not in (*first, OTHERS)}
-    favoured = max(rivals, key=lambda name: rivals[name], default="")
-    turned = bool(favoured) and rivals[favoured] > max(alone[name] for name in first)
-    if turned != ("own runs favour" in verdict):
-        yield f"an order that is turned, or not: {table}: {verdict}"
-    if turned and not any(f"favour {name} (" in verdict for name in rivals if rivals[name] == rivals[favoured]):
-        yield f"they favour {favoured}: {verdict}"
-
-
-def _of_runs(table: Table, evidence: Evidence) -> Iterator[str]:
-    for name, runs, *_ in table[1:]:
+def _of_runs(table: Table, evidence: Evidence, first: Mechanism) -> Iterator[str]:
+    for name, *counts, _ in table[1:]:
         cause = next((each for each in CAUSES if CAUSES[each][0] == name), None)
-        if cause is None or "mean " in runs:
+        said = " ".join(counts)
+        if cause is None or "mean " in said or "both results" in said or "asked once more" in said:
             continue
-        counts = [(int(right), int(of)) for right, of in _COUNT.findall(runs.partition(";")[0])]
         known = [_sum(each) for each in sides(cause, evidence) if each]
-        if "whatever is changed" in runs:
-            known = [_sum(counted_runs(cause, evidence))]
-        if counts != known and ("without it" in runs or "whatever" in runs):
-            yield f"{name}: {runs}, and its runs are {known}"
+        if "whatever is changed" in said:
+            known = [_sum(counted_runs(first, evidence))]
+        if [(int(right), int(of)) for right, of in _COUNT.findall(said)] != known:
+            yield f"{name}: {said}, and its runs are {known}"
+        bounds = [wilson_interval(right / of, of, confidence=0.95) for right, of in known]
+        if re.findall(r"(\d+) to (\d+) %", said) != [(f"{100 * low:.0f}", f"{100 * high:.0f}") for low, high in bounds]:
+            yield f"{name}: {said}, and its intervals are {bounds}"
+
+
+def _of_printed_rows(table: Table, told: Explanation) -> Iterator[str]:
+    """Whoever adds up the rows of the page that are without a cause has the count of its line."""
+    groups = list(run_groups(told))
+    if any("mean " in came for group in groups for _, came in group.rows):
+        return
+    for name, *counts, _ in table[1:]:
+        said = _COUNT.match(counts[0])
+        if said is None or "whatever" in counts[0] or "both results" in counts[0] or "asked once more" in counts[0]:
+            continue
+        without = [
+            tuple(map(int, came.split(" of ")))
+            for group in groups
+            for row, came in group.rows
+            if group.title.startswith(f"{WITHOUT} “{name}”")
+            or name in row.partition("; without ")[2].partition(";")[0].split(" and ")
+        ]
+        found = sum(right for right, _ in without), sum(runs for _, runs in without)
+        if found != (int(said[1]), int(said[2])):
+            yield f"{name}: {counts}, and its rows add to {found}: {groups}"
 
 
 def _sum(rows: Sequence[Row]) -> tuple[int, int]:
@@ -114,5 +117,8 @@ def sourced_otherwise(told: Explanation, whole: str) -> Iterator[str]:
     for event, letter in re.findall(r"event (\d+) has (?:the right answer, )?([A-H]), ", whole):
         if options[letter].lower() not in outputs.get(int(event), ""):
             yield f"an option that event {event} has not: {whole}"
-    if "No result has its answer" in whole and any(each in output for each in answers for output in outputs.values()):
+    right = re.search(r"The result of event (\d+) has the right answer, ([^;]*);", whole)
+    if right and right[2].lower() not in outputs.get(int(right[1]), ""):
+        yield f"a right answer that event {right[1]} has not: {whole}"
+    if "No result names its answer" in whole and any(each in output for each in answers for output in outputs.values()):
         yield f"an answer that a result has: {whole}"

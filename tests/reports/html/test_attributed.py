@@ -27,10 +27,7 @@ def test_marks_stand_at_the_events_that_they_are_about() -> None:
     assert set(marks) == {0, 1, 2}
     assert marks[0] == Marks((), "1.0 (.68 to 1.0)", falls=False)
     assert marks[1] == Marks(
-        (
-            "evidence for retrieval distraction (misleading content adopted), by replay",
-            "evidence for computational lock-in, by trace",
-        ),
+        ("evidence for retrieval distraction (misleading content adopted), by replay",),
         ".88 (.53 to .98)",
         falls=True,
         quotes=(Quote("output", "molecular nitrogen", "the answer that was given in the end"),),

@@ -1,0 +1,41 @@
+"""Which causes a page gives a probability of their own."""
+
+from toolablate.analysis.attribution.evidence import Evidence, Explanation
+from toolablate.analysis.attribution.replay_rules import blame
+from toolablate.analysis.attribution.trace_rules import outside_signs
+from toolablate.reports.causes import POSSIBLE, Shares, as_likely, shares_of
+from toolablate.reports.happened import sign_in
+from toolablate.traces.records import Attribution, Mechanism
+
+LEAST_LEFT = 0.03
+"""What is likelier is named, of what is not told by itself."""
+
+
+def named_shares(told: Explanation, attribution: Attribution) -> Shares:
+    """With causes that the trace has a sign of."""
+    evidence = told.explained.evidence
+    sign = sign_in(evidence)
+    signs: set[Mechanism] = {*outside_signs(evidence.signals, evidence.score), *([sign[0]] if sign else [])}
+    also = {each for each in signs if attribution.shares.get(each, 0.0) >= LEAST_LEFT}
+    # None that is likelier is left to the rest.
+    least = min((attribution.shares[each] for each in also), default=1.0)
+    also |= {each for each, share in attribution.shares.items() if share >= least}
+    return shares_of(attribution, sorted(also - {"own_error", "unknown"}) if attribution.shares else ())
+
+
+def spoken_of(shares: Shares) -> list[Mechanism]:
+    """Of these, the likeliest first, those that are likely enough to have a line of their own."""
+    undecided = [cause for cause, _ in as_likely(shares)]
+    return [shares.cause, *(each for each, share in shares.others if share >= POSSIBLE or each in undecided)]
+
+
+def in_the_table(shares: Shares, evidence: Evidence) -> list[Mechanism]:
+    """Those with a line in the table of probabilities: also what the runs favour by themselves, however improbable the
+    store makes it."""
+    return list(dict.fromkeys((*spoken_of(shares), favoured(evidence))))
+
+
+def favoured(evidence: Evidence) -> Mechanism:
+    """By the runs of the trial alone."""
+    alone = blame(evidence)
+    return max(alone, key=lambda each: alone[each])

@@ -1,0 +1,259 @@
+"""How the likeliest cause of a wrong trial is known: its runs, its early answers, and the event that shows it."""
+
+from collections.abc import Iterator
+
+from toolablate.analysis.attribution.evidence import Evidence, Explanation
+from toolablate.analysis.attribution.levels import OFFERED, WITHOUT_TOOLS
+from toolablate.analysis.attribution.trace_rules import BY_CHANCE
+from toolablate.analysis.pairing import RIGHT
+from toolablate.reports.answer_source import answer_source, in_no_result
+from toolablate.reports.cause_wording import distraction_name
+from toolablate.reports.causes import (
+    FEW,
+    NEXT_TO,
+    as_likely,
+    bears_difference,
+    counted_runs,
+    first_of,
+    of_kinds,
+    one_change,
+    pair_of,
+    quoted_name,
+    restores,
+    sides,
+    unchanged,
+    without_tools,
+)
+from toolablate.reports.changed_runs import EARLY, Row, capital, levels_of
+from toolablate.reports.happened import (
+    Said,
+    events_named,
+    happened,
+    last_reply,
+    never_without_tools,
+    noted,
+    same_without_tools,
+    sign_in,
+)
+from toolablate.reports.named_causes import named_shares, spoken_of
+from toolablate.reports.quoted import quoted
+from toolablate.reports.run_groups import is_of, total
+from toolablate.reports.turn import AT_CALLS, Turn, asked_at, likely_turn, right_until, turn_of
+from toolablate.reports.why_against import drawn_again, raised, turn_against
+from toolablate.traces.records import Diagnosis, Mechanism
+from toolablate.traces.terminal_text import one_line
+
+
+def known(told: Explanation) -> Iterator[Said]:
+    attribution, evidence = told.explained.attribution, told.explained.evidence
+    if attribution is None:
+        return
+    cause = first_of(attribution)
+    if attribution.method == "replay":
+        first, *more = _measured(cause, told)
+        several = as_likely(named_shares(told, attribution))
+        yield f"For {quoted_name(cause)}: {first[:1].lower()}{first[1:]}" if several else first
+        yield from more
+    else:
+        yield from _read(cause, evidence)
+    yield from raised(told)
+    if cause in AT_CALLS:
+        yield from _where_it_turns(cause, told)
+        if never := never_without_tools(evidence):
+            yield f"{never}."
+    yield from _quotes(cause, told)
+    if evidence.score.verdict == "unparsed" and attribution.method == "replay":
+        yield "A reply without a readable answer was asked for it once more, and counts by that in all counts."
+    for diagnosis in evidence.diagnoses:
+        yield from _read_by(diagnosis)
+
+
+def _where_it_turns(cause: Mechanism, told: Explanation) -> Iterator[str]:
+    """By its early answers, where these do not speak against the cause."""
+    evidence = told.explained.evidence
+    turn = turn_of(evidence)
+    if turn is not None and not any(turn_against(cause, told)):
+        beside = _other_answers(turn, evidence)
+        yield f"Asked at once after its steps, this trial turns wrong {turn.where}: {turn.counts}{beside}."
+    elif near := likely_turn(evidence, happened(cause, told).event):
+        yield f"Asked at once after its steps, this trial turns wrong, likeliest {near.where}: {near.counts}."
+    elif still := right_until(happened(cause, told).event, evidence):
+        yield f"{capital(still)}."
+
+
+def _quotes(cause: Mechanism, told: Explanation) -> Iterator[Said]:
+    """The event that shows it, and where its answer stands. What needs no tool has no such event: what a result gave is
+    a sign of other causes."""
+    event = happened(cause, told).event if cause != "unknown" else last_reply(told)
+    # What it says tells nothing of how long it is; nor what its last reply says of what made it wrong.
+    says_nothing = event == last_reply(told) and cause not in ("format", "budget")
+    shown = None if cause == "volume" or says_nothing else event
+    if cause in BY_CHANCE:
+        yield from in_no_result(told)
+        return
+    yield from quoted(shown, told)
+    if cause not in ("volume", "unknown"):
+        yield from answer_source(cause, told, quoted=shown)
+
+
+def _other_answers(turn: Turn, evidence: Evidence) -> str:
+    """Where early answers after it are wrong in another way than the final one."""
+    own = ", ".join(evidence.score.extracted)
+    after = [each for each in asked_at(evidence) if evidence.steps[each.step] >= turn.end]
+    never = own and not any(own in each.options and each.options[own].mean > 0 for each in after)
+    return f", none of these {one_line(own, max_chars=60)}" if never else ""
+
+
+def _pair(cause: Mechanism, evidence: Evidence) -> list[Row]:
+    """The rows that decide it most: without the cause and with it; of the model's own error those that are wrong."""
+    if cause == "own_error":
+        return [row for row in counted_runs(cause, evidence) if row.share < RIGHT]
+    return pair_of(cause, evidence)
+
+
+MOSTLY = 2 / 3
+"""Of right runs, from which on it is said to be able to answer a question."""
+
+
+def _measured(cause: Mechanism, told: Explanation) -> Iterator[str]:
+    evidence = told.explained.evidence
+    rows = _pair(cause, evidence)
+    if cause == "interaction" and (kinds := of_kinds(evidence)):
+        yield f"{'; '.join(capital(row.told) if row is kinds[0] else row.told for row in kinds)}."
+    elif cause == "own_error":
+        yield from _of_own_error(rows, evidence)
+    elif cause == "sampling_noise":
+        yield from _of_chance(told)
+    elif not rows:
+        yield "No run takes it away: it is what the other rows leave."
+    elif not sides(cause, evidence)[0]:
+        yield f"{'; '.join(capital(row.told) for row in rows)}."
+    else:
+        yield from _of_a_difference(cause, rows, told)
+
+
+def _of_a_difference(cause: Mechanism, rows: list[Row], told: Explanation) -> Iterator[str]:
+    """What comes of taking it away, and what chance alone does. Of few runs the sums of all stand beside the clearest
+    pair."""
+    evidence = told.explained.evidence
+    (gone, there), shown = sides(cause, evidence), bears_difference(rows)
+    if shown:
+        yield _comparison(cause, rows, evidence)
+    if there and total(gone).share > total(there).share:
+        if not shown or min(row.runs for row in rows) < FEW:
+            few = "; these are few" if min(total(gone).runs, total(there).runs) < FEW else ""
+            yield f"All its runs together: without it {total(gone).came}, with it {total(there).came}{few}."
+    elif not shown:
+        yield "No run shows it: it is what the other rows leave."
+    if not (shown and one_change(cause, evidence)):
+        yield from _without_rival(cause, gone, there, told)
+    if (again := unchanged(evidence)) and total(again).share < RIGHT:
+        few = ", though these are few" if total(again).runs < FEW else ""
+        yield f"{capital(drawn_again(again))}, which speaks against sampling noise{few}."
+
+
+def _without_rival(cause: Mechanism, gone: list[Row], there: list[Row], told: Explanation) -> Iterator[str]:
+    """The same sums of runs without the strongest rival, where this is at work in some of them."""
+    attribution, evidence = told.explained.attribution, told.explained.evidence
+    assert attribution is not None
+    rivals = [each for each in spoken_of(named_shares(told, attribution)) if each not in (cause, *BY_CHANCE)]
+    if not rivals:
+        return
+    without = sides(rivals[0], evidence)[0]
+    both, left = ([row for row in side if is_of(row, without)] for side in (gone, there))
+    if both and left and (len(both), len(left)) != (len(gone), len(there)):
+        few = "; these are few" if min(total(both).runs, total(left).runs) < FEW else ""
+        name = quoted_name(rivals[0])
+        yield f"Of these, runs without {name} too: without it {total(both).came}, with it {total(left).came}{few}."
+    elif both and there and not left:
+        yield f"All runs with it are with {quoted_name(rivals[0])} too."
+
+
+def _comparison(cause: Mechanism, rows: list[Row], evidence: Evidence) -> str:
+    """The two kinds of runs that differ least, or that differ most in what came of them."""
+    undone, *before = rows
+    forbidden = any(row.changed == OFFERED for row in rows)
+    closest = not any(row.is_early for row in rows) and (cause in NEXT_TO or one_change(cause, evidence))
+    closest = closest and not forbidden
+    how = f"The clearest comparison{', in which this alone differs' if closest else ''}"
+    kept = f"{before[0].count} right ({_whole_name(before[0])})" if before else "this trial, which is wrong"
+    decides = "" if restores(cause, evidence) else ". No single kind of run decides it"
+    shows = undone.share > (before[0].share if before else 0.0)
+    few = "; these are few" if min(row.runs for row in rows) < FEW else ""
+    too = ", though without it most are wrong too" if undone.share < RIGHT else ""
+    too = ", though with it most are right too" if before and before[0].share > RIGHT else too
+    shown = f"{too}{few}" if shows else "" if decides else ", which does not show it"
+    return f"{how}: without it {undone.count} right ({_whole_name(undone)}), with it {kept}{shown}{decides}."
+
+
+def _whole_name(row: Row) -> str:
+    """With whose runs these are."""
+    return f"{row.name}, {row.asked_where}" if row.elsewhere else row.name
+
+
+def _side_by_side(rows: list[Row]) -> str:
+    undone, *before = rows
+    if not before:
+        return f"{capital(undone.told)}; with the cause still there this trial is wrong"
+    return f"{capital(undone.told)}. With the cause still there ({before[0].name}): {before[0].came}"
+
+
+def _of_own_error(low: list[Row], evidence: Evidence) -> Iterator[str]:
+    same = same_without_tools(evidence)
+    if levels := counted_runs("own_error", evidence):
+        of = len(levels)
+        kinds = f" In {len(low)} of {of} kinds of run most are wrong." if of > 1 else ""
+        yield f"Of the counted answers, whatever is changed, {total(levels).came}.{kinds}"
+    if same:
+        yield f"{same}."
+
+
+def _of_chance(told: Explanation) -> Iterator[str]:
+    evidence, last = told.explained.evidence, last_reply(told) or 0
+    again, bare = unchanged(evidence), without_tools(evidence)
+    if levels := counted_runs("sampling_noise", evidence):
+        whole = total(levels)
+        can = ": it can answer the question" if whole.share >= MOSTLY else ""
+        yield f"Of the counted answers, whatever is changed, {whole.came}{can}."
+    came = drawn_again(again) if again and total(again).share > RIGHT else ""
+    if came:
+        yield f"{capital(came)}."
+    if bare is not None and bare.share > RIGHT:
+        yield f"{capital(bare.told)}."
+    at_the_end = next((row for row in levels_of(evidence) if row.changed == f"{EARLY} {last - 1}"), None)
+    if at_the_end is not None and at_the_end.share > RIGHT:
+        yield f"{capital(at_the_end.told)}, in the state in which it answered."
+
+
+def _read(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
+    """Of what was not tested: the strongest fact, and other trials where they fit it."""
+    same, bare = same_without_tools(evidence), without_tools(evidence)
+    if cause in BY_CHANCE:
+        if bare is not None and not (same and cause == "own_error"):
+            yield f"{capital(bare.told)}{': it can answer the question' if bare.share > RIGHT else ''}."
+        if same and cause == "own_error":
+            yield f"{same}."
+        if cause == "sampling_noise" and (again := unchanged(evidence)):
+            yield f"{capital('; '.join(row.told for row in again))}."
+        return
+    sign = sign_in(evidence)
+    known = sign is not None and sign[0] == cause
+    yield f"{capital(noted(sign))}." if sign and known else "Nothing in the trace shows it."
+    rows = _pair(cause, evidence)
+    if len(rows) > 1 and cause != "unknown" and restores(cause, evidence):
+        whole = " These differ in all that tools bring, not in this alone." if rows[0].changed == WITHOUT_TOOLS else ""
+        yield f"{_side_by_side(rows)}.{whole}"
+
+
+def _read_by(diagnosis: Diagnosis) -> Iterator[str]:
+    judge = one_line(diagnosis.judge)
+    if diagnosis.error_type is None:
+        yield f"Judge {judge} gave no label: {one_line(diagnosis.reason)}"
+        return
+    at = f" ({events_named(diagnosis.evidence)})" if diagnosis.evidence else ""
+    error = diagnosis.error_type.replace("_", " ")
+    yield f"Judge {judge}: {error}{at}, a hypothesis: {one_line(diagnosis.reason)}"
+    if diagnosis.distraction:
+        at = f" ({events_named(diagnosis.distraction_evidence)})" if diagnosis.distraction_evidence else ""
+        reason = one_line(diagnosis.distraction_reason)
+        yield f"Distraction: {distraction_name(diagnosis.distraction)}{at}, a hypothesis: {reason}"
