@@ -269,8 +269,8 @@ class KernelProcess(ABC):
         assert self._ended is not None
         try:
             data, descriptors, _, _ = socket.recv_fds(self._control, _REPORT_BYTES, 1)
-        except BlockingIOError:
-            return
+        except (BlockingIOError, ConnectionResetError):
+            return  # reset: a guardian that ended has left a word of ours unread, and its report is behind that
         except OSError:
             data, descriptors = b"", []
         message = json.loads(data) if data else {}

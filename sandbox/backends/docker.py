@@ -239,6 +239,8 @@ class DockerProcess(KernelProcess):
             return not self._control.recv(1, socket.MSG_PEEK)
         except BlockingIOError:
             return False
+        except ConnectionResetError:  # told once, where it left a word of ours unread; a report may be behind it
+            return self._guardian_is_silent()
         except OSError:
             return True
 

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import select
 import signal
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -11,7 +12,8 @@ import pytest
 from tests.sandbox.conftest import unhurried
 
 from toolablate.sandbox import Kernel, KernelUnavailable
-from toolablate.sandbox.process import is_running, kill
+from toolablate.sandbox.client import ConnectionEnded
+from toolablate.sandbox.process import Exit, is_running, kill
 
 pytestmark = [pytest.mark.deep, pytest.mark.asyncio(loop_scope="module")]
 
@@ -46,6 +48,25 @@ async def test_death_between_cells_is_told(with_limits: OpenKernel) -> None:
     assert result.status == "ok"
     assert result.text.startswith("[the kernel died before this cell")
     assert result.text.endswith("2\n")
+
+
+@pytest.mark.usefixtures("restless")
+async def test_how_a_kernel_ended_is_told_where_its_guardian_left_words_unread(jail_with: OpenKernel) -> None:
+    kernel = await jail_with()
+    await kernel.execute("import os, threading; threading.Timer(0.2, os._exit, [1]).start()")
+    process = kernel._process  # type: ignore[attr-defined]
+    signal.pidfd_send_signal(process._guardian, signal.SIGSTOP)
+    try:
+        with contextlib.suppress(ConnectionEnded):
+            while True:
+                await kernel._client.next_output()  # type: ignore[attr-defined]
+        await asyncio.sleep(0.1)  # its files are closed before it has ended
+        for _ in range(5):
+            process.begin_cell()
+    finally:
+        signal.pidfd_send_signal(process._guardian, signal.SIGCONT)
+    select.select([process._guardian], [], [])  # its end: we hear of it only now, as on a busy machine
+    assert await process.wait() == Exit(code=1)
 
 
 def kill_from_outside(kernel: Kernel) -> None:
