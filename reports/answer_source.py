@@ -41,7 +41,7 @@ def answer_source(cause: Mechanism, told: Explanation, *, quoted: int | None) ->
 
 
 def in_no_result(told: Explanation) -> Iterator[str]:
-    """That no result names its answer, or singles it out; nothing where one does, or nothing was called."""
+    """That no result names its answer, or gives it alone; nothing where one does, or nothing was called."""
     wanted = _looked_for(told)
     if not wanted or not told.explained.evidence.signals.calls or _first_result(told, wanted, None) is not None:
         return
@@ -49,7 +49,7 @@ def in_no_result(told: Explanation) -> Iterator[str]:
     if stands_in_none(told):
         yield f"No result names its answer, {answer}."
     elif told.question.target.kind == "choice":
-        yield f"No result singles out its answer, {answer}."
+        yield f"No result gives its answer, {answer}, alone; whether one implies it is not looked at."
 
 
 def result_with_answer(told: Explanation) -> int | None:

@@ -267,6 +267,12 @@ def bears_difference(pair: Sequence[Row]) -> bool:
     return shares[0] > shares[1] and apart
 
 
+def far_apart(pair: Sequence[Row]) -> bool:
+    """Whether the intervals of two do not overlap, however few their runs are."""
+    known = intervals(pair)
+    return len(known) == 2 and (known[0][1] < known[1][0] or known[1][1] < known[0][0])
+
+
 def same_rows(one: Mechanism, other: Mechanism, evidence: Evidence) -> bool:
     """Whether the same rows are without either."""
     gone = {*lacking(one, evidence)}

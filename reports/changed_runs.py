@@ -175,9 +175,15 @@ def row_of(level: Level, evidence: Evidence) -> Row:
     row = Row(_changed(level, evidence), tally.runs, tally.right, _graded(evidence), run_again=level.run_again)
     if level.what == WITHOUT_TOOLS and evidence.signals.prompted and evidence.inputs.arms.scaffold:
         return replace(row, beyond=" and without this prompt")
+    if row.changed.startswith(EARLY) and ran_out(evidence.signals) and _is_before_last_reply(level, evidence):
+        return replace(row, beyond=", its limit as it was")
     if level.what in (OFFERED, SHAM, PLACEBO):
         return replace(row, tools=_tools_of(evidence))
     return replace(row, elsewhere=len(evidence.outset)) if level.what == BOTH_OUTSETS else row
+
+
+def _is_before_last_reply(level: Level, evidence: Evidence) -> bool:
+    return level.purpose is not None and level.purpose.step == len(evidence.steps) - 1
 
 
 def _tools_of(evidence: Evidence) -> str:

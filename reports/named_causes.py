@@ -3,12 +3,16 @@
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.replay_rules import blame
 from toolablate.analysis.attribution.trace_rules import outside_signs
-from toolablate.reports.causes import POSSIBLE, Shares, as_likely, shares_of
+from toolablate.reports.causes import POSSIBLE, Shares, as_likely, ranked, shares_of
 from toolablate.reports.happened import sign_in
 from toolablate.traces.records import Attribution, Mechanism
 
 LEAST_LEFT = 0.03
 """What is likelier is named, of what is not told by itself."""
+
+
+LISTED = 5
+"""Hundredths from which on a cause has a line of the table, with its counts."""
 
 
 def named_shares(told: Explanation, attribution: Attribution) -> Shares:
@@ -29,10 +33,13 @@ def spoken_of(shares: Shares) -> list[Mechanism]:
     return [shares.cause, *(each for each, share in shares.others if share >= POSSIBLE or each in undecided)]
 
 
-def in_the_table(shares: Shares, evidence: Evidence) -> list[Mechanism]:
+def in_the_table(shares: Shares, told: Explanation) -> list[Mechanism]:
     """Those with a line in the table of probabilities: also what the runs favour by themselves, however improbable the
     store makes it."""
-    return list(dict.fromkeys((*spoken_of(shares), favoured(evidence))))
+    attribution, evidence = told.explained.attribution, told.explained.evidence
+    assert attribution is not None
+    likely = [each for each, share in ranked(attribution) if round(100 * share) >= LISTED]
+    return list(dict.fromkeys((*spoken_of(shares), *likely, favoured(evidence))))
 
 
 def favoured(evidence: Evidence) -> Mechanism:

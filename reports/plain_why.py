@@ -37,7 +37,7 @@ from toolablate.reports.happened import (
 from toolablate.reports.named_causes import named_shares
 from toolablate.reports.quoted import BARE_ANSWER, cut
 from toolablate.reports.run_groups import tells_form
-from toolablate.reports.weighing import BY_STORE, HOW, Weighing, of_form, weighing
+from toolablate.reports.weighing import HOW, OF_ANY, OF_STORE, Weighing, of_form, weighing
 from toolablate.reports.why_against import against
 from toolablate.reports.why_known import known
 from toolablate.reports.would_tell import would_tell
@@ -79,7 +79,7 @@ def _how(weighed: Weighing, told: Explanation) -> tuple[str, ...]:
         and tells_form(attribution, told.explained.evidence)
     ):
         return (of_form(sum(told.explained.evidence.re_asked), len(told.explained.evidence.re_asked)),)
-    return tuple(filter(None, (HOW, BY_STORE if weighed.moved and told.rates.store else "", weighed.turned)))
+    return tuple(filter(None, (HOW.format(known=OF_STORE if told.rates.store else OF_ANY), weighed.turned)))
 
 
 def _against_title(told: Explanation) -> str:

@@ -57,7 +57,7 @@ def run_groups(told: Explanation) -> Iterator[RunGroup]:
         gone, there = sides(cause, evidence)
         counted = counted_runs(cause, evidence)
         others = [
-            each for each in in_the_table(named_shares(told, attribution), evidence) if each not in (cause, *BY_CHANCE)
+            each for each in in_the_table(named_shares(told, attribution), told) if each not in (cause, *BY_CHANCE)
         ]
         if gone:
             yield from _groups(f"{WITHOUT} “{name_of(cause)}”", gone, evidence, others)
@@ -131,7 +131,7 @@ def _not_all_kept(there: Sequence[Row], cause: Mechanism, told: Explanation) -> 
     at, calls = happened(cause, told).event, sorted(call.event for call in told.explained.evidence.signals.calls)
     if at is None or cause not in AT_CALLS or not calls or at <= calls[0]:
         return list(there)
-    short = f" (counted as with it; it keeps the first result alone, so that of event {at} need not come again)"
+    short = f" (counted as with it, though it keeps the first result alone: what came at event {at} may not come again)"
     early = f" (before event {at})"
     kept = (replace(row, beyond=early) if asked_before(row, at) else row for row in there)
     return [replace(row, beyond=short) if row.changed.startswith(AFTER_FIRST) else row for row in kept]

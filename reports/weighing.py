@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
-from toolablate.analysis.attribution.replay_rules import RE_ASKED_PRIOR, blame
+from toolablate.analysis.attribution.replay_rules import RE_ASKED_PRIOR, before_runs, blame
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.reports.cause_wording import chance
 from toolablate.reports.causes import (
@@ -31,12 +31,12 @@ LEAST_MOVED = 2
 @dataclass(frozen=True, slots=True)
 class WeighedCause:
     """`without` and `there` are right runs of this trial without the cause, and with it; `share` its hundredths,
-    `alone` those by these runs without what is known of the store."""
+    `before` those before any of these runs is counted."""
 
     name: str
     without: str
     there: str
-    alone: int
+    before: int
     share: int
 
 
@@ -53,25 +53,24 @@ class Weighing:
     def table(self) -> tuple[tuple[str, ...], ...]:
         """The heads, then a row for each cause."""
         rows = [
-            (each.name, each.without, each.there, hundred(each.alone) if self.moved else "", hundred(each.share))
-            for each in self.causes
+            (each.name, each.without, each.there, hundred(each.before), hundred(each.share)) for each in self.causes
         ]
         columns = zip(HEADS, *rows, strict=True)
         return tuple(zip(*(column for column in columns if any(column[1:])), strict=True))
 
 
-ALONE = "By its runs alone"
-HEADS = ("Cause", "Right without it", "Right with it", ALONE, "Probability")
+BEFORE = "Before its runs"
+HEADS = ("Cause", "Right without it", "Right with it", BEFORE, "Probability")
 HOW = (
-    "A cause is likelier the more runs are right without it than with it; few runs move it little. It gets what taking"
-    " it away adds to the chance of being right, as a part of the chance of being wrong, averaged over the chances that"
-    f" the counts allow. What would be wrong with all of them taken away is {name_of('sampling_noise')} as far as some"
-    f" kind of run is mostly right, else {name_of('own_error')}. In brackets: 95 % intervals (Wilson)."
+    f"“{BEFORE}” is how probable a cause is before this trial's runs are counted: {{known}}; higher where early answers"
+    " turn wrong at it. Its runs then move it: up, the more of them are right without it than with it. Few runs move it"
+    " little, and a cause that starts low needs many. The probability is what taking the cause away adds to the chance"
+    " of being right, as a part of the chance of being wrong, averaged over the chances that both allow. What is left"
+    f" with all causes taken away is {name_of('sampling_noise')} if some kind of run is mostly right, and otherwise"
+    f" {name_of('own_error')}. In brackets: 95 % intervals (Wilson)."
 )
-BY_STORE = (
-    f"“{ALONE}” leaves other trials of this store out. With them, causes that changed answers there more often than is"
-    " assumed of any store are likelier here, and the others less likely."
-)
+OF_STORE = "how often it changed answers in other trials of this store, and in any store where these are few"
+OF_ANY = "how often it is assumed to change answers in any store"
 
 
 def of_form(right: float, asked: int) -> str:
@@ -88,21 +87,24 @@ def weighing(shares: Shares, told: Explanation) -> Weighing | None:
     attribution, evidence = told.explained.attribution, told.explained.evidence
     if attribution is None or attribution.method != "replay" or shares.cause == "unknown":
         return None
-    alone = blame(evidence)
+    alone, before = blame(evidence), before_runs(evidence, told.rates)
     known = {shares.cause: shares.hundredths, **dict(shares.others)}
     named = [(each, known[each]) for each in spoken_of(shares)]
-    for each in in_the_table(shares, evidence)[len(named) :]:
+    for each in in_the_table(shares, told)[len(named) :]:
         named.append((each, min(_left(named), round(100 * dict(ranked(attribution)).get(each, 0.0)))))
-    apart = [(each, min(99, round(100 * alone.get(each, 0.0))), share) for each, share in named]
     lines = [
-        WeighedCause(name_of(each), *_runs(each, shares.cause, attribution, evidence), before, share)
-        for each, before, share in apart
+        WeighedCause(
+            name_of(each),
+            *_runs(each, shares.cause, attribution, evidence),
+            min(99, round(100 * before.get(each, 0.0))),
+            share,
+        )
+        for each, share in named
     ]
     if left := _left(named):
-        before = max(0, 100 - sum(each.alone for each in lines))
         others = all_others(attribution, [each for each, _ in named], left, evidence)
-        lines.append(WeighedCause(others, "", "", before, left))
-    moved = any(abs(before - share) >= LEAST_MOVED for _, before, share in apart)
+        lines.append(WeighedCause(others, "", "", max(0, 100 - sum(each.before for each in lines)), left))
+    moved = any(abs(round(100 * alone.get(each, 0.0)) - share) >= LEAST_MOVED for each, share in named)
     turned = _turned(alone, shares, favoured(evidence))
     return Weighing(tuple(lines), moved, turned)
 

@@ -79,7 +79,9 @@ def against(told: Explanation) -> Iterator[Said]:
     for cause, hundredths in apart:
         # Those that are less likely have their line in the table of probabilities.
         if hundredths >= POSSIBLE or attribution.method != "replay":
-            turned = "".join(f" Against it: {each[:1].lower()}{each[1:]}" for each in turn_against(cause, told))
+            turned = "".join(
+                f" Against {quoted_name(cause)}: {each[:1].lower()}{each[1:]}" for each in turn_against(cause, told)
+            )
             yield f"It may be {defined(cause)}: {hundred(hundredths)}.{_raised_by(cause, told)}{turned}"
     found = [line for cause in (shares.cause, *undecided) for line in _misfits(cause, undecided, told, shares)]
     signs = list(_signs_of_others(told, shares))

@@ -14,6 +14,7 @@ from toolablate.reports.causes import (
     as_likely,
     bears_difference,
     counted_runs,
+    far_apart,
     first_of,
     of_kinds,
     one_change,
@@ -147,9 +148,26 @@ def _of_a_difference(cause: Mechanism, rows: list[Row], told: Explanation) -> It
         yield "No run shows it: it is what the other rows leave."
     if not (shown and one_change(cause, evidence)):
         yield from _without_rival(cause, gone, there, told)
+    yield from _among_calls(cause, gone, there)
     if (again := unchanged(evidence)) and total(again).share < RIGHT:
-        few = ", though these are few" if total(again).runs < FEW else ""
-        yield f"{capital(drawn_again(again))}, which speaks against sampling noise{few}."
+        whole = total(again)
+        few = ", though these are few" if whole.runs < FEW else ""
+        # One right of three is about as likely where most are right as where most are wrong.
+        against = "which says little" if few and whole.right else f"which speaks against sampling noise{few}"
+        yield f"{capital(drawn_again(again))}, {against}."
+
+
+def _among_calls(cause: Mechanism, gone: list[Row], there: list[Row]) -> Iterator[str]:
+    """Where runs without a cause are right since most of them made no call, what those with calls say."""
+    if cause not in AT_CALLS or cause == "calling" or not there:
+        return
+    called, bare = ([row for row in gone if row.without_calls == free] for free in (False, True))
+    pair = [total(called), total(there)] if called else []
+    if pair and bare and not bears_difference(pair) and bears_difference([total(gone), total(there)]):
+        yield (
+            f"Among runs with calls it does not show: without it {pair[0].came}, with it {pair[1].came}. What speaks"
+            f" for it is that runs without any call are right ({total(bare).count})."
+        )
 
 
 def _without_rival(cause: Mechanism, gone: list[Row], there: list[Row], told: Explanation) -> Iterator[str]:
@@ -179,7 +197,7 @@ def _comparison(cause: Mechanism, rows: list[Row], evidence: Evidence) -> str:
     kept = f"{before[0].count} right ({_whole_name(before[0])})" if before else "this trial, which is wrong"
     decides = "" if restores(cause, evidence) else ". No single kind of run decides it"
     shows = undone.share > (before[0].share if before else 0.0)
-    few = "; these are few" if min(row.runs for row in rows) < FEW else ""
+    few = "; these are few" if min(row.runs for row in rows) < FEW and not far_apart(rows) else ""
     too = ", though without it most are wrong too" if undone.share < RIGHT else ""
     too = ", though with it most are right too" if before and before[0].share > RIGHT else too
     shown = f"{too}{few}" if shows else "" if decides else ", which does not show it"

@@ -55,12 +55,13 @@ def would_tell(told: Explanation) -> Iterator[Said]:
     if test is None:
         within = any(call.by_provider for call in told.explained.evidence.signals.calls)
         why = (
-            "results within a reply of the provider's nobody can keep or exchange. Add a condition with a tool of ours."
+            ": results within a reply of the provider's nobody can keep or exchange. Add a condition with a tool of"
+            " ours."
             if within
             else _conditions(told)
         )
         first, rival, *_ = _candidates(told)
-        yield f"No further replay can tell {quoted_name(first)} from {quoted_name(rival)}: {why}"
+        yield f"No further replay is likely to tell {quoted_name(first)} from {quoted_name(rival)}{why}"
         return
     replies = sum(isinstance(event, ModelCall) for event in told.conversation[test.event :])
     requests = FEW if test.change == "--answer-now" else FEW * max(1, replies)
@@ -109,14 +110,14 @@ def _unreadable(test: _Test, told: Explanation) -> str:
     return " A reply without a readable answer counts by what it answers when asked once more."
 
 
-_MADE = f"those that can were made {FEW} times"
+_MADE = f"; those that can were made {FEW} times already"
 
 
 def _conditions(told: Explanation) -> str:
     arms = told.explained.evidence.inputs.arms
     if arms.offered or arms.sham or arms.placebo:
         return f"{_MADE}. More repeats of this question in all conditions of its plan would."
-    return f"{_MADE}. A ladder of conditions in its plan would, each of which adds one thing."
+    return f"{_MADE}. More conditions in its plan would, each of which adds one thing (a ladder)."
 
 
 def _shares(told: Explanation) -> dict[Mechanism, float]:

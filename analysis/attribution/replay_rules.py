@@ -97,13 +97,25 @@ def blame(evidence: Evidence, rates: ChangeRates | None = None) -> dict[Mechanis
     An answer that could not be read is right with the share of those that were asked for once more: that is `format`,
     and the others share the rest.
     """
+    return _blame(evidence, rates or ChangeRates(), lambda level: level.tally, _lost_by_form(evidence))
+
+
+def before_runs(evidence: Evidence, rates: ChangeRates) -> dict[Mechanism, float]:
+    """As `blame`, before any run of the trial is counted: by `rates`, and by where its early answers turn wrong."""
+    asked_again = _lost_by_form(evidence) > 0
+    return _blame(evidence, rates, lambda _: LevelTally(0, 0), 0.5 if asked_again else 0.0)
+
+
+def _blame(
+    evidence: Evidence, rates: ChangeRates, tally: Callable[[Level], LevelTally], lost: float
+) -> dict[Mechanism, float]:
+    """By the tallies of levels, and the probability that an answer was `lost` by its form."""
     found: dict[Mechanism, float] = defaultdict(float)
     named = _named(evidence)
     of_orders = []
-    rates = rates or ChangeRates()
     for levels in chains(evidence, _forcing(evidence, rates)):
         changes = [rates.of(_group(evidence), step) for step in _steps(levels[1:], evidence)]
-        chances = drawn_chances([level.tally for level in levels], changes)
+        chances = drawn_chances([tally(level) for level in levels], changes)
         shared, left = _shared(levels, chances, evidence, partial(rates.of, _group(evidence)))
         of_orders.append(shared)
         for mechanism, share in left.items():
@@ -111,7 +123,6 @@ def blame(evidence: Evidence, rates: ChangeRates | None = None) -> dict[Mechanis
     for part, share in _over_orders(evidence, of_orders).items():
         found[named[part]] += share
     found = {mechanism: share / len(of_orders) for mechanism, share in found.items()}
-    lost = _lost_by_form(evidence)
     shares = {mechanism: (1 - lost) * found[mechanism] for mechanism in ORDER if mechanism in found}
     return {"format": lost, **shares} if lost else shares
 

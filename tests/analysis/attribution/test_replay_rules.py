@@ -10,7 +10,7 @@ from tests.analysis.attribution.cases import CELL, FLAKY, PAGE, REPLY, World, ev
 from tests.analysis.attribution.stories import asked, ended, ran, read, right, searched, told, wrong
 
 from toolablate.analysis.attribution.belief import Probe, belief_steps, trajectory
-from toolablate.analysis.attribution.change_rates import ChangeRates
+from toolablate.analysis.attribution.change_rates import ChangeRates, FittedRate
 from toolablate.analysis.attribution.decomposition import Arms, Replay, Scores, ToolKind
 from toolablate.analysis.attribution.evidence import KINDS, Evidence, PivotalResult, decomposition_signals
 from toolablate.analysis.attribution.fall_search import fall_prior, likeliest_fall
@@ -24,7 +24,7 @@ from toolablate.analysis.attribution.levels import (
     chains,
     swapped_results,
 )
-from toolablate.analysis.attribution.replay_rules import attribute_by_replay, blame, next_level
+from toolablate.analysis.attribution.replay_rules import attribute_by_replay, before_runs, blame, next_level
 from toolablate.analysis.attribution.sequential import HIGH, LOW
 from toolablate.analysis.attribution.trace_rules import NoToolTrial
 from toolablate.analysis.shapley import ShapleyEstimate
@@ -132,6 +132,21 @@ def test_the_shares_of_blame_sum_to_one() -> None:
     for world in (*worlds(0.8, 0.3), steady(0.6, "code"), steady(0.6, None)):
         each = replace(evidence(world, rng), score=wrong("unparsed"), re_asked=(1.0, 0.0, 0.0))
         assert sum(blame(each).values()) == pytest.approx(1)
+
+
+def test_before_its_runs_a_cause_is_as_probable_as_its_rate_makes_it_whatever_the_runs_say() -> None:
+    harmed = drawn("search")
+    replay = harmed.inputs.replay
+    assert replay is not None
+    right = replace(replay, rollouts={kinds: (1.0,) * len(scores) for kinds, scores in replay.rollouts.items()})
+    all_right = replace(harmed, inputs=replace(harmed.inputs, replay=right))
+    before = before_runs(harmed, ChangeRates())
+    assert sum(before.values()) == pytest.approx(1)
+    assert before == before_runs(all_right, ChangeRates())
+    assert blame(harmed) != blame(all_right)
+    step = ("search", "at_the_fall")
+    rare = ChangeRates(store={step: FittedRate(step, 0.5, 0.01, 50, 50)})
+    assert before_runs(harmed, rare)["retrieval_distraction"] < before["retrieval_distraction"] / 5
 
 
 def test_of_both_tools_the_one_whose_results_restore_it_is_blamed() -> None:

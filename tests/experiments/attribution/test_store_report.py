@@ -57,7 +57,7 @@ def test_a_replayed_trial_is_explained_with_its_beliefs(replayed: Replayed) -> N
     assert re.search(r"[Pp]robability \.", text)
     assert "a guess" not in text
     # What a trial came to decides whether any replay would tell more of it.
-    command, nothing = f"toolablate replay {store} {wrong['trial'][:10]}", "No further replay can tell"
+    command, nothing = f"toolablate replay {store} {wrong['trial'][:10]}", "No further replay is likely to tell"
     told = " ".join(text.replace(" \\\n", " ").split())
     assert command in told or nothing in told
 

@@ -67,7 +67,7 @@ def test_what_its_own_runs_favour_is_told_where_it_is_not_the_likeliest() -> Non
     found = explained(mechanism="calling", distraction=None, shares=shares)
     alone, of_store = (
         "By its runs alone retrieval distraction would come first.",
-        "leaves other trials of this store out",
+        "in other trials of this store",
     )
     assert alone in part(explanation(found), WEIGHED)
     assert of_store not in part(explanation(found), WEIGHED)
@@ -86,6 +86,40 @@ def test_answers_for_the_form_are_a_part_of_those_that_are_counted() -> None:
     )
     assert "Probability .80, from 2 answers that it was asked for once more." in part(told, "Verdict")
     assert contradictions(told) == []
+
+
+def test_a_cause_starts_where_its_store_has_it_and_ends_where_its_runs_move_it() -> None:
+    found = explained(shares={"retrieval_distraction": 0.82, "lock_in": 0.12, "volume": 0.06})
+    rates = ChangeRates(store={AT_THE_FALL: FittedRate(AT_THE_FALL, 0.5, 0.01, 50, 50)})
+    of_any, of_store = (weighed(explanation(found, rates=each)) for each in (ChangeRates(), rates))
+    assert of_any[0][-2:] == ("Before its runs", "Probability")
+    before = [float(table[1][-2]) for table in (of_any, of_store)]
+    assert before[1] < before[0] / 5
+    # From .05 on a cause has a line, with its counts.
+    assert [row[0] for row in of_any[1:]] == ["retrieval distraction", "computational lock-in", "volume of results"]
+
+
+# Runs without any call are right for other reasons too.
+
+
+def test_where_only_runs_without_calls_bear_a_cause_out_this_is_said() -> None:
+    said = "Among runs with calls it does not show: without it 0 of 4 right, with it 0 of 8 right."
+    shown, unshown = (
+        explanation(explained(evidence(pivotal=None, inputs=inputs(replay=of_search(right, 4))))) for right in (4, 0)
+    )
+    assert said in part(unshown, "How we know")
+    assert "Among runs with calls" not in part(shown, "How we know")
+    assert contradictions(unshown) == []
+
+
+def test_few_draws_again_of_which_one_is_right_say_little() -> None:
+    said = {}
+    for right in (0, 1):
+        runs = (1.0,) * right + (0.0,) * (3 - right)
+        replay = Replay(rollouts={frozenset({"search"}): (1.0,) * 4}, last_reply=runs)
+        found = part(explanation(explained(evidence(pivotal=None, inputs=inputs(replay=replay)))), "How we know")
+        said[right] = next(each for each in found.split(". ") if " of 3 right," in each).partition(" right, ")[2]
+    assert said == {0: "which speaks against sampling noise, though these are few", 1: "which says little"}
 
 
 # One change alone comes first.
@@ -335,7 +369,7 @@ def test_what_a_traceback_shows_and_a_list_of_all_options_are_no_source_of_an_an
     shown = f"{part(told, 'Verdict')} {part(told, 'How we know')}"
     assert "gave its wrong answer" not in shown
     assert "stands in the result" not in shown
-    assert "No result singles out its answer, molecular nitrogen." in shown
+    assert "No result gives its answer, molecular nitrogen, alone; whether one implies it is not looked at." in shown
     assert contradictions(told) == []
 
 
@@ -354,7 +388,9 @@ def test_runs_that_keep_the_first_result_alone_are_said_to_count_as_with_what_ma
     told = told_by(events, trajectory=None, flip=None, pivotal=None)
     rows = [name for group in run_groups(told) for name, _ in group.rows]
     assert any(
-        name.endswith("(counted as with it; it keeps the first result alone, so that of event 3 need not come again)")
+        name.endswith(
+            "(counted as with it, though it keeps the first result alone: what came at event 3 may not come again)"
+        )
         for name in rows
     )
 
@@ -571,7 +607,9 @@ def of_chance(events: Sequence[Event], replay: Replay) -> Explanation:
 def test_right_answers_in_the_state_in_which_it_answered_speak_for_chance() -> None:
     events = (*searched("gas", "nothing"), *ended("Answer: B", "turns"))
     told = of_chance(events, Replay(rollouts={frozenset(): (1.0,)}))
-    assert "Asked at once after event 1: 8 of 8 right, in the state in which it answered." in part(told, "How we know")
+    assert "Asked at once after event 1, its limit as it was: 8 of 8 right, in the state in which it answered." in part(
+        told, "How we know"
+    )
     assert contradictions(told) == []
 
 
