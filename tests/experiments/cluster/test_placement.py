@@ -375,9 +375,9 @@ async def test_who_waits_hears_which_nodes_are_left_out(monkeypatch: pytest.Monk
     line = EndpointPace("e").line(4)
     opened = FleetExecutor(engine, {"models.m": line}, workers=2, kernels=2, warn=warned.append, patience=60)
     opening = asyncio.create_task(opened.open())
-    await until(lambda: len(warned) == 2)
+    waiting = re.compile(r"no worker is ready yet: a, b\. Left out are .+: it has no table\.csv\. The run ends")
+    await until(lambda: any(map(waiting.search, warned)))  # on a busy machine not with the first that it says
     opening.cancel()
     await asyncio.gather(opening, return_exceptions=True)
     await opened.close()
-    assert "is left out" in warned[0]
-    assert re.search(r"no worker is ready yet: a, b\. Left out are .+: it has no table\.csv\. The run ends", warned[1])
+    assert any("is left out" in each for each in warned)
