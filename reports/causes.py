@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from toolablate.analysis.attribution.evidence import Evidence
+from toolablate.analysis.attribution.level_chances import LevelTally, odds_of_low
 from toolablate.analysis.attribution.levels import (
     AGAIN,
     EXTENDED,
@@ -267,10 +268,21 @@ def bears_difference(pair: Sequence[Row]) -> bool:
     return shares[0] > shares[1] and apart
 
 
-def far_apart(pair: Sequence[Row]) -> bool:
-    """Whether the intervals of two do not overlap, however few their runs are."""
-    known = intervals(pair)
-    return len(known) == 2 and (known[0][1] < known[1][0] or known[1][1] < known[0][0])
+def are_few(rows: Sequence[Row]) -> bool:
+    """Whether so few runs may differ by chance: not where the interval of the first lies above that of the second."""
+    known = intervals(rows)
+    return min(row.runs for row in rows) < FEW and not (len(known) == 2 and known[1][1] < known[0][0])
+
+
+AGAINST_CHANCE = 3.0
+"""How many times likelier runs are to come out of a low chance than of a high one, from which on they speak against
+sampling noise."""
+
+
+def against_chance(again: Sequence[Row]) -> bool:
+    """Of draws again."""
+    tally = LevelTally(sum(row.runs for row in again), sum(row.right for row in again))
+    return odds_of_low(tally) >= AGAINST_CHANCE
 
 
 def same_rows(one: Mechanism, other: Mechanism, evidence: Evidence) -> bool:

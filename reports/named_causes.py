@@ -34,8 +34,8 @@ def spoken_of(shares: Shares) -> list[Mechanism]:
 
 
 def in_the_table(shares: Shares, told: Explanation) -> list[Mechanism]:
-    """Those with a line in the table of probabilities: also what the runs favour by themselves, however improbable the
-    store makes it."""
+    """Those with a line in the table of probabilities: also from `LISTED` on, and what the runs favour by themselves,
+    however improbable the store makes it."""
     attribution, evidence = told.explained.attribution, told.explained.evidence
     assert attribution is not None
     likely = [each for each, share in ranked(attribution) if round(100 * share) >= LISTED]

@@ -127,13 +127,13 @@ def is_of(row: Row, side: Sequence[Row]) -> bool:
 def _not_all_kept(there: Sequence[Row], cause: Mechanism, told: Explanation) -> list[Row]:
     """Of runs that keep the first result alone, what they need not have of the cause."""
     if cause in ("availability", "prompt"):
-        return [replace(row, beyond=_NOTHING_CALLED) if row.is_early else row for row in there]
+        return [replace(row, beyond=f"{row.beyond}{_NOTHING_CALLED}") if row.is_early else row for row in there]
     at, calls = happened(cause, told).event, sorted(call.event for call in told.explained.evidence.signals.calls)
     if at is None or cause not in AT_CALLS or not calls or at <= calls[0]:
         return list(there)
     short = f" (counted as with it, though it keeps the first result alone: what came at event {at} may not come again)"
     early = f" (before event {at})"
-    kept = (replace(row, beyond=early) if asked_before(row, at) else row for row in there)
+    kept = (replace(row, beyond=f"{row.beyond}{early}") if asked_before(row, at) else row for row in there)
     return [replace(row, beyond=short) if row.changed.startswith(AFTER_FIRST) else row for row in kept]
 
 

@@ -70,7 +70,8 @@ def turn_of(evidence: EvidenceOutline) -> Turn | None:
 def likely_turn(evidence: EvidenceOutline, event: int | None) -> Turn | None:
     """The likeliest place, where it is not known, if it holds this event; None is any place."""
     found = _likeliest_turn(evidence)
-    if found is None or found.confidence >= SURE:
+    # Half right before it is no more than a guess.
+    if found is None or found.confidence >= SURE or found.before.share == RIGHT:
         return None
     return found if event is None or found.holds(event) else None
 
@@ -85,8 +86,7 @@ def _likeliest_turn(evidence: EvidenceOutline) -> Turn | None:
         return None
     steps = evidence.steps
     turn = Turn(steps[flip.after], steps[flip.step], count(before), count(after), flip.confidence)
-    # Half right before it is no more than a guess.
-    fell = turn.before.share > RIGHT > turn.after.share and turn.before.share - turn.after.share >= LEAST_FALL
+    fell = turn.before.share >= RIGHT > turn.after.share and turn.before.share - turn.after.share >= LEAST_FALL
     if evidence.last_reply and mean(evidence.last_reply) > RIGHT:
         # What is mostly right again before its last reply did not turn wrong for good.
         return None

@@ -42,10 +42,12 @@ class WeighedCause:
 
 @dataclass(frozen=True, slots=True)
 class Weighing:
-    """`moved` tells whether what is known of the store changes a probability. `turned` says that the runs alone favour
+    """`starts` tells whether probabilities before any run are shown, `moved` whether what is known of the store changes
+    a probability. `turned` says that the runs alone favour
     another cause than those that the page names first; empty where they do not."""
 
     causes: tuple[WeighedCause, ...]
+    starts: bool
     moved: bool
     turned: str
 
@@ -53,7 +55,8 @@ class Weighing:
     def table(self) -> tuple[tuple[str, ...], ...]:
         """The heads, then a row for each cause."""
         rows = [
-            (each.name, each.without, each.there, hundred(each.before), hundred(each.share)) for each in self.causes
+            (each.name, each.without, each.there, hundred(each.before) if self.starts else "", hundred(each.share))
+            for each in self.causes
         ]
         columns = zip(HEADS, *rows, strict=True)
         return tuple(zip(*(column for column in columns if any(column[1:])), strict=True))
@@ -62,15 +65,16 @@ class Weighing:
 BEFORE = "Before its runs"
 HEADS = ("Cause", "Right without it", "Right with it", BEFORE, "Probability")
 HOW = (
-    f"“{BEFORE}” is how probable a cause is before this trial's runs are counted: {{known}}; higher where early answers"
-    " turn wrong at it. Its runs then move it: up, the more of them are right without it than with it. Few runs move it"
-    " little, and a cause that starts low needs many. The probability is what taking the cause away adds to the chance"
-    " of being right, as a part of the chance of being wrong, averaged over the chances that both allow. What is left"
-    f" with all causes taken away is {name_of('sampling_noise')} if some kind of run is mostly right, and otherwise"
-    f" {name_of('own_error')}. In brackets: 95 % intervals (Wilson)."
+    f"“{BEFORE}” is the probability before this trial's runs are counted. Of what can be taken away it goes by how"
+    " often that changed answers, {known}; it is higher where early answers turn wrong at it. The runs then move"
+    " probability to what more of them are right without than with; causes that share their runs compete. Few runs move"
+    " it little, and what starts low needs many. A cause gets what taking it away adds to the chance of being right, as"
+    " a part of the chance of being wrong, averaged over the chances that its start and the runs allow. What no cause"
+    f" gets is {name_of('sampling_noise')} if some kind of run is mostly right, and otherwise {name_of('own_error')}."
+    " In brackets: 95 % intervals (Wilson)."
 )
-OF_STORE = "how often it changed answers in other trials of this store, and in any store where these are few"
-OF_ANY = "how often it is assumed to change answers in any store"
+OF_STORE = "in the replayed trials of this store, or in any store where these are few"
+OF_ANY = "as it is assumed of any store"
 
 
 def of_form(right: float, asked: int) -> str:
@@ -101,12 +105,15 @@ def weighing(shares: Shares, told: Explanation) -> Weighing | None:
         )
         for each, share in named
     ]
-    if left := _left(named):
-        others = all_others(attribution, [each for each, _ in named], left, evidence)
-        lines.append(WeighedCause(others, "", "", max(0, 100 - sum(each.before for each in lines)), left))
+    left, start = _left(named), max(0, 100 - sum(each.before for each in lines))
+    if left or start:
+        others = all_others(attribution, [each for each, _ in named], left, evidence) if left else ALL_OTHERS
+        lines.append(WeighedCause(others, "", "", start, left))
     moved = any(abs(round(100 * alone.get(each, 0.0)) - share) >= LEAST_MOVED for each, share in named)
     turned = _turned(alone, shares, favoured(evidence))
-    return Weighing(tuple(lines), moved, turned)
+    # What is asked once more for its form has a rule of its own.
+    starts = not (shares.cause == "format" and tells_form(attribution, evidence))
+    return Weighing(tuple(lines), starts, moved, turned)
 
 
 def _left(named: Sequence[tuple[Mechanism, int]]) -> int:

@@ -13,6 +13,8 @@ from toolablate.reports.causes import (
     FEW,
     POSSIBLE,
     Shares,
+    against_chance,
+    are_few,
     as_likely,
     bears_difference,
     defined,
@@ -180,7 +182,7 @@ def _said_at_once(evidence: Evidence) -> bool:
 
 
 def _signs_of_others(told: Explanation, shares: Shares) -> Iterator[str]:
-    """What stands in the trace of causes that have no probability of their own on the page."""
+    """What stands in the trace of causes of which no sentence of the page speaks."""
     evidence, known = told.explained.evidence, spoken_of(shares)
     adopted = evidence.signals.adoption
     # What a reply without a readable answer took up may be right.
@@ -339,7 +341,7 @@ def _side_by_side(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
     rows = pair_of(cause, evidence)
     if len(rows) > 1:
         without, there = (f"{row.count} right ({row.name})" for row in rows)
-        few = ", though these are few" if min(row.runs for row in rows) < FEW else ""
+        few = ", though these are few" if are_few(rows) else ""
         shown = few if bears_difference(rows) else NOT_SHOWN
         gone, with_it = sides(cause, evidence)
         whole = f"; of all its runs without it {total(gone).count}, with it {total(with_it).count}" if few else ""
@@ -353,7 +355,7 @@ def _of_chance(told: Explanation) -> Iterator[str]:
     if again and total(again).share >= RIGHT:
         yield f"{drawn_again(again)}{', which points neither way' if total(again).share == RIGHT else ''}"
     elif again and attribution is not None and as_likely(named_shares(told, attribution)):
-        yield f"{drawn_again(again)}, which speaks against it"
+        yield f"{drawn_again(again)}, which {'speaks against it' if against_chance(again) else 'says little'}"
     elif attribution is not None and (left := _wrong_without(attribution, evidence)):
         yield left
     elif bare is not None and bare.share > RIGHT:

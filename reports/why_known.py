@@ -11,10 +11,11 @@ from toolablate.reports.cause_wording import distraction_name
 from toolablate.reports.causes import (
     FEW,
     NEXT_TO,
+    against_chance,
+    are_few,
     as_likely,
     bears_difference,
     counted_runs,
-    far_apart,
     first_of,
     of_kinds,
     one_change,
@@ -148,25 +149,28 @@ def _of_a_difference(cause: Mechanism, rows: list[Row], told: Explanation) -> It
         yield "No run shows it: it is what the other rows leave."
     if not (shown and one_change(cause, evidence)):
         yield from _without_rival(cause, gone, there, told)
-    yield from _among_calls(cause, gone, there)
+    if not shown:
+        yield from _among_calls(cause, gone, there)
     if (again := unchanged(evidence)) and total(again).share < RIGHT:
         whole = total(again)
         few = ", though these are few" if whole.runs < FEW else ""
-        # One right of three is about as likely where most are right as where most are wrong.
-        against = "which says little" if few and whole.right else f"which speaks against sampling noise{few}"
+        against = f"which speaks against sampling noise{few}" if against_chance(again) else "which says little"
         yield f"{capital(drawn_again(again))}, {against}."
 
 
 def _among_calls(cause: Mechanism, gone: list[Row], there: list[Row]) -> Iterator[str]:
-    """Where runs without a cause are right since most of them made no call, what those with calls say."""
+    """Where those runs without a cause are right that made no call, what those with calls say."""
     if cause not in AT_CALLS or cause == "calling" or not there:
         return
     called, bare = ([row for row in gone if row.without_calls == free] for free in (False, True))
-    pair = [total(called), total(there)] if called else []
-    if pair and bare and not bears_difference(pair) and bears_difference([total(gone), total(there)]):
+    if not called or not bare or total(bare).share <= RIGHT:
+        return
+    pair = [total(called), total(there)]
+    if not bears_difference(pair) and bears_difference([total(gone), total(there)]):
+        few = "; these are few" if are_few(pair) else ""
         yield (
-            f"Among runs with calls it does not show: without it {pair[0].came}, with it {pair[1].came}. What speaks"
-            f" for it is that runs without any call are right ({total(bare).count})."
+            f"Among runs with calls it does not show: without it {pair[0].came}, with it {pair[1].came}{few}. What"
+            f" speaks for it is that runs without any call are mostly right: {total(bare).count}."
         )
 
 
@@ -197,7 +201,7 @@ def _comparison(cause: Mechanism, rows: list[Row], evidence: Evidence) -> str:
     kept = f"{before[0].count} right ({_whole_name(before[0])})" if before else "this trial, which is wrong"
     decides = "" if restores(cause, evidence) else ". No single kind of run decides it"
     shows = undone.share > (before[0].share if before else 0.0)
-    few = "; these are few" if min(row.runs for row in rows) < FEW and not far_apart(rows) else ""
+    few = "; these are few" if are_few(rows) else ""
     too = ", though without it most are wrong too" if undone.share < RIGHT else ""
     too = ", though with it most are right too" if before and before[0].share > RIGHT else too
     shown = f"{too}{few}" if shows else "" if decides else ", which does not show it"
@@ -232,7 +236,7 @@ def _of_chance(told: Explanation) -> Iterator[str]:
     if levels := counted_runs("sampling_noise", evidence):
         whole = total(levels)
         can = ": it can answer the question" if whole.share >= MOSTLY else ""
-        yield f"Of the counted answers, whatever is changed, {whole.came}{can}."
+        yield f"Of the counted answers, whatever is changed, {whole.came}{_by_calls(levels, evidence)}{can}."
     came = drawn_again(again) if again and total(again).share > RIGHT else ""
     if came:
         yield f"{capital(came)}."
@@ -241,6 +245,14 @@ def _of_chance(told: Explanation) -> Iterator[str]:
     at_the_end = next((row for row in levels_of(evidence) if row.changed == f"{EARLY} {last - 1}"), None)
     if at_the_end is not None and at_the_end.share > RIGHT:
         yield f"{capital(at_the_end.told)}, in the state in which it answered."
+
+
+def _by_calls(rows: list[Row], evidence: Evidence) -> str:
+    """The two parts of a sum of a trial that called tools: runs without any call differ in more than others."""
+    bare, called = ([row for row in rows if row.without_calls == free] for free in (True, False))
+    if not (evidence.called and bare and called):
+        return ""
+    return f" ({total(bare).count} without any call, {total(called).count} with calls)"
 
 
 def _read(cause: Mechanism, evidence: Evidence) -> Iterator[str]:

@@ -91,7 +91,7 @@ def _expected(test: _Test, told: Explanation) -> tuple[str, bool] | None:
     cause = test.wrong if kept else test.right
     attribution = told.explained.attribution
     assert attribution is not None
-    # Of others the page has no sums.
+    # Of others no sentence speaks.
     if cause in ("format", "interaction", *BY_CHANCE) or cause not in spoken_of(named_shares(told, attribution)):
         return None
     gone, there = sides(cause, told.explained.evidence)

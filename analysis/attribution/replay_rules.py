@@ -61,6 +61,8 @@ LIKELY = 0.5
 """Under it a page names the next likeliest mechanism as well."""
 
 
+NO_RUNS = LevelTally(0, 0)
+
 _Blamed = Part | Literal["both"]
 """`both`: two kinds of tools together."""
 
@@ -97,30 +99,28 @@ def blame(evidence: Evidence, rates: ChangeRates | None = None) -> dict[Mechanis
     An answer that could not be read is right with the share of those that were asked for once more: that is `format`,
     and the others share the rest.
     """
-    return _blame(evidence, rates or ChangeRates(), lambda level: level.tally, _lost_by_form(evidence))
+    return _blame(evidence, rates or ChangeRates(), _lost_by_form(evidence))
 
 
 def before_runs(evidence: Evidence, rates: ChangeRates) -> dict[Mechanism, float]:
     """As `blame`, before any run of the trial is counted: by `rates`, and by where its early answers turn wrong."""
     asked_again = _lost_by_form(evidence) > 0
-    return _blame(evidence, rates, lambda _: LevelTally(0, 0), 0.5 if asked_again else 0.0)
+    return _blame(evidence, rates, 0.5 if asked_again else 0.0, counted=False)
 
 
-def _blame(
-    evidence: Evidence, rates: ChangeRates, tally: Callable[[Level], LevelTally], lost: float
-) -> dict[Mechanism, float]:
-    """By the tallies of levels, and the probability that an answer was `lost` by its form."""
+def _blame(evidence: Evidence, rates: ChangeRates, lost: float, *, counted: bool = True) -> dict[Mechanism, float]:
+    """`lost` is the probability that an answer was lost by its form; without runs where these are not `counted`."""
     found: dict[Mechanism, float] = defaultdict(float)
     named = _named(evidence)
     of_orders = []
     for levels in chains(evidence, _forcing(evidence, rates)):
         changes = [rates.of(_group(evidence), step) for step in _steps(levels[1:], evidence)]
-        chances = drawn_chances([tally(level) for level in levels], changes)
+        chances = drawn_chances([level.tally if counted else NO_RUNS for level in levels], changes)
         shared, left = _shared(levels, chances, evidence, partial(rates.of, _group(evidence)))
         of_orders.append(shared)
         for mechanism, share in left.items():
             found[mechanism] += share
-    for part, share in _over_orders(evidence, of_orders).items():
+    for part, share in _over_orders(evidence, of_orders, counted=counted).items():
         found[named[part]] += share
     found = {mechanism: share / len(of_orders) for mechanism, share in found.items()}
     shares = {mechanism: (1 - lost) * found[mechanism] for mechanism in ORDER if mechanism in found}
@@ -270,7 +270,9 @@ _ALONE_LOW, _ALONE_HIGH = (0.5, 3.0), (3.0, 0.5)
 part."""
 
 
-def _over_orders(evidence: Evidence, of_orders: Sequence[Mapping[Part, float]]) -> dict[_Blamed, float]:
+def _over_orders(
+    evidence: Evidence, of_orders: Sequence[Mapping[Part, float]], *, counted: bool
+) -> dict[_Blamed, float]:
     """Summed over orders. What two kinds of tools restore is shared between each alone and both."""
     found: dict[_Blamed, float] = defaultdict(float)
     for shared in of_orders:
@@ -279,7 +281,7 @@ def _over_orders(evidence: Evidence, of_orders: Sequence[Mapping[Part, float]]) 
     pair = _two_kinds(evidence, len(of_orders))
     if pair is not None:
         whole = sum(found[kind] for kind, _ in pair)
-        first, second, *_ = _alone_or_both([tally for _, tally in pair])[0].tolist()
+        first, second, *_ = _alone_or_both([tally if counted else NO_RUNS for _, tally in pair])[0].tolist()
         for (kind, _), share in zip(pair, (first, second), strict=True):
             found[kind] = share * whole
         found["both"] = (1 - first - second) * whole

@@ -247,7 +247,7 @@ class DockerProcess(KernelProcess):
     async def _ask_for_cause(self) -> None:
         self._guardian_oom_killed = await _in_thread(self._ran_out_of_memory)
         if self._control is not None:
-            super()._read_control()
+            asyncio.get_running_loop().add_reader(self._control, self._read_control)
 
     def _ran_out_of_memory(self) -> bool:
         """Asked of Docker's events: the container removes itself, and its state goes with it."""

@@ -149,6 +149,15 @@ def test_before_its_runs_a_cause_is_as_probable_as_its_rate_makes_it_whatever_th
     assert before_runs(harmed, rare)["retrieval_distraction"] < before["retrieval_distraction"] / 5
 
 
+def test_before_its_runs_neither_of_two_tools_is_likelier_by_what_its_runs_say() -> None:
+    events = (*searched("gas", "nitrogen"), *ran("1 + 1", "2"), *ended("Answer: B"))
+    each = drawn("search")
+    code_first = {frozenset({"code"}): (0.0,) * 8, frozenset({"search"}): (1.0,) * 8, BOTH: (1.0,) * 8}
+    one, other = (of_two_kinds(each, events, swapped) for swapped in (BOTH_SWAPPED, code_first))
+    assert blame(one) != blame(other)
+    assert before_runs(one, ChangeRates()) == pytest.approx(before_runs(other, ChangeRates()))
+
+
 def test_of_both_tools_the_one_whose_results_restore_it_is_blamed() -> None:
     each = drawn("search")
     signals = read(*PAGE, *CELL, *ended("Answer: B"))

@@ -67,7 +67,7 @@ def test_what_its_own_runs_favour_is_told_where_it_is_not_the_likeliest() -> Non
     found = explained(mechanism="calling", distraction=None, shares=shares)
     alone, of_store = (
         "By its runs alone retrieval distraction would come first.",
-        "in other trials of this store",
+        "in the replayed trials of this store",
     )
     assert alone in part(explanation(found), WEIGHED)
     assert of_store not in part(explanation(found), WEIGHED)
@@ -96,14 +96,16 @@ def test_a_cause_starts_where_its_store_has_it_and_ends_where_its_runs_move_it()
     before = [float(table[1][-2]) for table in (of_any, of_store)]
     assert before[1] < before[0] / 5
     # From .05 on a cause has a line, with its counts.
-    assert [row[0] for row in of_any[1:]] == ["retrieval distraction", "computational lock-in", "volume of results"]
+    causes = [row[0] for row in of_any[1:]]
+    assert causes == ["retrieval distraction", "computational lock-in", "volume of results", "all others"]
+    assert sum(round(100 * float(row[-2])) for row in of_any[1:]) == 100
 
 
 # Runs without any call are right for other reasons too.
 
 
 def test_where_only_runs_without_calls_bear_a_cause_out_this_is_said() -> None:
-    said = "Among runs with calls it does not show: without it 0 of 4 right, with it 0 of 8 right."
+    said = "Among runs with calls it does not show: without it 0 of 4 right, with it 0 of 8 right; these are few."
     shown, unshown = (
         explanation(explained(evidence(pivotal=None, inputs=inputs(replay=of_search(right, 4))))) for right in (4, 0)
     )
@@ -534,7 +536,7 @@ def test_chance_beside_a_tool_that_failed_has_the_same_answers() -> None:
     told = told_by(
         events, mechanism="tool_fault", shares=shares, inputs=found, pivotal=None, trajectory=None, flip=None
     )
-    _, fault, noise = weighed(told)
+    _, fault, noise, *_ = weighed(told)
     assert fault[:3] == ("tool fault", "6 of 6 (61 to 100 %)", "0 of 2 (0 to 66 %)")
     assert noise[1] == "6 of 8 (41 to 93 %), whatever is changed"
     assert "from the 8 answers counted below" in part(told, "Verdict")
