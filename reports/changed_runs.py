@@ -41,8 +41,8 @@ class Row:
     """Runs in which `changed` is the one difference: how many, and the sum of their scores. Of `graded` ones the mean
     is told, of others how many are right. `elsewhere` of them are not this trial's, though the row is: before any call
     all repeats are in one state. `aside` says why they count neither for a cause nor against it, `beyond` what else
-    is to be told of them beside it. `run_again` of an arm's runs were made once more by replays; `tools`
-    are those that it offers."""
+    is to be told of them beside it. `run_again` of an arm's runs were made once more by replays; `tools` are those that
+    it offers."""
 
     changed: str
     runs: float

@@ -43,8 +43,8 @@ class WeighedCause:
 @dataclass(frozen=True, slots=True)
 class Weighing:
     """`starts` tells whether probabilities before any run are shown, `moved` whether what is known of the store changes
-    a probability. `turned` says that the runs alone favour
-    another cause than those that the page names first; empty where they do not."""
+    a probability. `turned` says that the runs alone favour another cause than those that the page names first; empty
+    where they do not."""
 
     causes: tuple[WeighedCause, ...]
     starts: bool
@@ -67,7 +67,7 @@ HEADS = ("Cause", "Right without it", "Right with it", BEFORE, "Probability")
 HOW = (
     f"“{BEFORE}” is the probability before this trial's runs are counted. Of what can be taken away it goes by how"
     " often that changed answers, {known}; it is higher where early answers turn wrong at it. The runs then move"
-    " probability to what more of them are right without than with; causes that share their runs compete. Few runs move"
+    " probability to causes without which more of them are right; causes that share their runs compete. Few runs move"
     " it little, and what starts low needs many. A cause gets what taking it away adds to the chance of being right, as"
     " a part of the chance of being wrong, averaged over the chances that its start and the runs allow. What no cause"
     f" gets is {name_of('sampling_noise')} if some kind of run is mostly right, and otherwise {name_of('own_error')}."
@@ -105,14 +105,14 @@ def weighing(shares: Shares, told: Explanation) -> Weighing | None:
         )
         for each, share in named
     ]
+    # What is asked once more for its form has a rule of its own.
+    starts = not (shares.cause == "format" and tells_form(attribution, evidence))
     left, start = _left(named), max(0, 100 - sum(each.before for each in lines))
-    if left or start:
+    if left or (starts and start):
         others = all_others(attribution, [each for each, _ in named], left, evidence) if left else ALL_OTHERS
         lines.append(WeighedCause(others, "", "", start, left))
     moved = any(abs(round(100 * alone.get(each, 0.0)) - share) >= LEAST_MOVED for each, share in named)
     turned = _turned(alone, shares, favoured(evidence))
-    # What is asked once more for its form has a rule of its own.
-    starts = not (shares.cause == "format" and tells_form(attribution, evidence))
     return Weighing(tuple(lines), starts, moved, turned)
 
 
