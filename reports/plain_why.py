@@ -72,12 +72,7 @@ def why_parts(told: Explanation) -> tuple[WhyPart, ...]:
 
 
 def _how(weighed: Weighing, told: Explanation) -> tuple[str, ...]:
-    attribution = told.explained.attribution
-    if (
-        attribution is not None
-        and first_of(attribution) == "format"
-        and tells_form(attribution, told.explained.evidence)
-    ):
+    if not weighed.starts:
         return (of_form(sum(told.explained.evidence.re_asked), len(told.explained.evidence.re_asked)),)
     return tuple(filter(None, (HOW.format(known=OF_STORE if told.rates.store else OF_ANY), weighed.turned)))
 

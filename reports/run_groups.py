@@ -96,12 +96,17 @@ def _row_at(event: int) -> str:
 
 def _groups(title: str, rows: Sequence[Row], evidence: Evidence, others: Sequence[Mechanism]) -> Iterator[RunGroup]:
     """Of a trial that called tools, runs without any call differ in more than others: they are added up apart."""
-    kinds = [[row for row in rows if row.without_calls == bare] for bare in (False, True)]
+    kinds = by_calls(rows)
     if evidence.signals.calls and all(kinds):
         for each, which in zip(kinds, (CALLING, BARE), strict=True):
             yield from _group(f"{title}{which}", each, evidence, others)
     else:
         yield from _group(title, rows, evidence, others)
+
+
+def by_calls(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+    """Those with calls, and those in which no tool was called, or could be."""
+    return [row for row in rows if not row.without_calls], [row for row in rows if row.without_calls]
 
 
 CALLING, BARE = ", with calls", ", without any call"

@@ -42,9 +42,9 @@ class WeighedCause:
 
 @dataclass(frozen=True, slots=True)
 class Weighing:
-    """`starts` tells whether probabilities before any run are shown, `moved` whether what is known of the store changes
-    a probability. `turned` says that the runs alone favour another cause than those that the page names first; empty
-    where they do not."""
+    """`starts` tells whether probabilities before any run are shown: not of a form that was asked for once more, which
+    has a rule of its own (`of_form`). `moved` tells whether what is known of the store changes a probability. `turned`
+    says that the runs alone favour another cause than those that the page names first; empty where they do not."""
 
     causes: tuple[WeighedCause, ...]
     starts: bool

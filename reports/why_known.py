@@ -39,7 +39,7 @@ from toolablate.reports.happened import (
 )
 from toolablate.reports.named_causes import named_shares, spoken_of
 from toolablate.reports.quoted import quoted
-from toolablate.reports.run_groups import is_of, total
+from toolablate.reports.run_groups import by_calls, is_of, total
 from toolablate.reports.turn import AT_CALLS, Turn, asked_at, likely_turn, right_until, turn_of
 from toolablate.reports.why_against import drawn_again, raised, turn_against
 from toolablate.traces.records import Diagnosis, Mechanism
@@ -162,7 +162,7 @@ def _among_calls(cause: Mechanism, gone: list[Row], there: list[Row]) -> Iterato
     """Where those runs without a cause are right that made no call, what those with calls say."""
     if cause not in AT_CALLS or cause == "calling" or not there:
         return
-    called, bare = ([row for row in gone if row.without_calls == free] for free in (False, True))
+    called, bare = by_calls(gone)
     if not called or not bare or total(bare).share <= RIGHT:
         return
     pair = [total(called), total(there)]
@@ -249,7 +249,7 @@ def _of_chance(told: Explanation) -> Iterator[str]:
 
 def _by_calls(rows: list[Row], evidence: Evidence) -> str:
     """The two parts of a sum of a trial that called tools: runs without any call differ in more than others."""
-    bare, called = ([row for row in rows if row.without_calls == free] for free in (True, False))
+    called, bare = by_calls(rows)
     if not (evidence.called and bare and called):
         return ""
     return f" ({total(bare).count} without any call, {total(called).count} with calls)"

@@ -24,7 +24,7 @@ from toolablate.analysis.attribution.decomposition import Arms, Replay
 from toolablate.analysis.attribution.evidence import Explained, Explanation
 from toolablate.analysis.attribution.levels import swapped_results
 from toolablate.reports.answer_source import _first_result
-from toolablate.reports.causes import one_change
+from toolablate.reports.causes import against_chance, one_change
 from toolablate.reports.changed_runs import BEFORE, EARLY, Row, asked_before
 from toolablate.reports.happened import happened, same_without_tools
 from toolablate.reports.plain_why import WEIGHED, in_short, why_parts
@@ -124,6 +124,13 @@ def test_few_draws_again_of_which_one_is_right_say_little() -> None:
     assert said == {0: "which speaks against sampling noise, though these are few", 1: "which says little"}
 
 
+@pytest.mark.parametrize(("right", "runs", "against"), [(0, 2, True), (1, 3, False), (1, 7, True), (2, 4, False)])
+def test_draws_again_speak_against_chance_where_they_come_rather_of_a_low_one(
+    right: int, runs: int, against: bool
+) -> None:
+    assert against_chance([Row("drawn again", runs, right)]) == against
+
+
 # One change alone comes first.
 
 
@@ -133,7 +140,10 @@ def test_the_runs_that_differ_in_one_thing_come_first_and_are_said_not_to_show_i
         explanation(explained(evidence(pivotal=None, inputs=inputs(replay=of_search(right, 4))))) for right in (4, 0)
     )
     start = f"The clearest comparison, in which this alone differs: without it 4 of 4 {pair}"
-    assert part(shown, "How we know").startswith(start)
+    known = part(shown, "How we know")
+    assert known.startswith(start)
+    # However few: the intervals, 51 to 100 % and 0 to 32 %, lie apart.
+    assert "these are few" not in known.partition(". ")[0]
     assert f"do not show it: without it 0 of 4 {pair}" in part(unshown, "What speaks against it")
     assert "comparison" not in part(unshown, "How we know")
 
