@@ -200,6 +200,7 @@ def test_a_font_without_a_bold_is_not_spoken_of(caplog: pytest.LogCaptureFixture
     fonts = font_manager.FontManager()
     with as_text():
         fonts.findfont(bold)
-    assert caplog.messages == []
+    assert not any("DejaVu Sans Display" in each for each in caplog.messages)
     font_manager.FontManager().findfont(bold)
-    assert len(caplog.messages) == 1
+    # Beside it may stand that the list of fonts takes long to make, on a busy machine.
+    assert sum("DejaVu Sans Display" in each for each in caplog.messages) == 1
