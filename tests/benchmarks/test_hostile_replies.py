@@ -77,7 +77,7 @@ WORST = ["A, ", "(A) ", " is (A", "1/", "answer is ", "答案", " ", "\n- a", "\
 @pytest.mark.parametrize(
     ("unit", "opening", "characters"),
     [(unit, opening, 20_000) for unit in UNITS for opening in ("", "Answer: ")]
-    + [(unit, "", characters) for unit in WORST for characters in (100_000, 1_000_000)],
+    + [(unit, "", characters) for unit in WORST for characters in (100_000, 300_000)],
 )
 def test_long_hostile_replies_are_read(unit: str, opening: str, characters: int) -> None:
     reply = opening + unit * (characters // len(unit))

@@ -77,6 +77,10 @@ def any_backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+read_by_the_host = pytest.mark.parametrize("isolating_backend", ["forkserver"], indirect=True)
+"""For tests of what the host reads of a kernel: the same code does so whatever holds the kernel, so one is enough."""
+
+
 @pytest.fixture(params=backend_params(ISOLATING))
 def isolating_backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)

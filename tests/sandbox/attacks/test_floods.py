@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable
 
 import pytest
-from tests.sandbox.conftest import unhurried
+from tests.sandbox.conftest import read_by_the_host, unhurried
 
 from toolablate.sandbox import Kernel
 
@@ -20,6 +20,7 @@ HOST_MB = 250
 """What a flood may add to the host's own memory: a queue of messages, and one that is being read."""
 
 
+@read_by_the_host
 @pytest.mark.parametrize(
     "code",
     [
@@ -129,6 +130,7 @@ def flood(data, count=1):
 """Writes to the connection itself what no library would."""
 
 
+@read_by_the_host
 @pytest.mark.parametrize(
     "attack",
     [

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 import pytest
-from tests.sandbox.conftest import unhurried
+from tests.sandbox.conftest import read_by_the_host, unhurried
 
 from toolablate.sandbox import Kernel
 
@@ -85,6 +85,7 @@ async def test_senseless_message_does_no_harm(jail: Kernel, attack: str) -> None
     assert (await jail.execute("1")).text == "1\n"
 
 
+@read_by_the_host
 @pytest.mark.parametrize(
     "forge",
     [
@@ -113,6 +114,7 @@ async def test_forged_end_takes_nothing_but_its_own_cell(jail_with: OpenKernel, 
         assert (await kernel.execute(f"{number} * 10")).text.splitlines()[-1:] == [f"{number * 10}"]
 
 
+@read_by_the_host
 @pytest.mark.parametrize(
     "later",
     [
