@@ -65,13 +65,13 @@ class Weighing:
 BEFORE = "Before its runs"
 HEADS = ("Cause", "Right without it", "Right with it", BEFORE, "Probability")
 HOW = (
-    f"“{BEFORE}” is the probability before this trial's runs are counted. Of what can be taken away it goes by how"
-    " often that changed answers, {known}; it is higher where early answers turn wrong at it. The runs then move"
-    " probability to causes without which more of them are right; causes that share their runs compete. Few runs move"
-    " it little, and what starts low needs many. A cause gets what taking it away adds to the chance of being right, as"
-    " a part of the chance of being wrong, averaged over the chances that its start and the runs allow. What no cause"
-    f" gets is {name_of('sampling_noise')} if some kind of run is mostly right, and otherwise {name_of('own_error')}."
-    " In brackets: 95 % intervals (Wilson)."
+    f"“{BEFORE}” is a cause's probability before this trial's runs are counted. It goes by how often taking that cause"
+    " away changed answers, {known}. It is higher where early answers turn wrong at the cause. Runs then raise a cause"
+    " if more of them are right without it than with it. Few runs raise it little, and what starts low needs many."
+    " Causes that the same runs take away share what these show. The probability is the part of such wrong answers that"
+    " taking the cause away would make right. What no cause explains is"
+    f" {name_of('sampling_noise')} if some kind of run is mostly right, and otherwise {name_of('own_error')}. In"
+    " brackets: 95 % intervals (Wilson)."
 )
 OF_STORE = "in the replayed trials of this store, or in any store where these are few"
 OF_ANY = "as it is assumed of any store"
@@ -112,7 +112,7 @@ def weighing(shares: Shares, told: Explanation) -> Weighing | None:
         others = all_others(attribution, [each for each, _ in named], left, evidence) if left else ALL_OTHERS
         lines.append(WeighedCause(others, "", "", start, left))
     moved = any(abs(round(100 * alone.get(each, 0.0)) - share) >= LEAST_MOVED for each, share in named)
-    turned = _turned(alone, shares, favoured(evidence))
+    turned = _turned(alone, before, told, shares)
     return Weighing(tuple(lines), starts, moved, turned)
 
 
@@ -136,12 +136,16 @@ def all_others(attribution: Attribution, named: Sequence[Mechanism], rest: int, 
 ALL_OTHERS = "all others"
 
 
-def _turned(alone: dict[Mechanism, float], shares: Shares, most_favoured: Mechanism) -> str:
-    first = (shares.cause, *(cause for cause, _ in as_likely(shares)))
+def _turned(alone: dict[Mechanism, float], before: dict[Mechanism, float], told: Explanation, shares: Shares) -> str:
+    evidence, first = told.explained.evidence, (shares.cause, *(cause for cause, _ in as_likely(shares)))
+    favourite = favoured(evidence)
     most = max(round(100 * alone.get(each, 0.0)) for each in first)
-    if most_favoured in first or round(100 * alone[most_favoured]) <= most:
+    if favourite in first or round(100 * alone[favourite]) <= most:
         return ""
-    return f"By its runs alone {name_of(most_favoured)} would come first."
+    gone, there = (total(side) for side in sides(favourite, evidence))
+    counts = f" ({gone.count} right without it, {there.count} with it)" if gone.runs and there.runs else ""
+    starts = f", but it starts at {hundred(round(100 * before[favourite]))}" if favourite in before else ""
+    return f"By its runs alone {name_of(favourite)} would come first{counts}{starts}."
 
 
 def _runs(cause: Mechanism, first: Mechanism, attribution: Attribution, evidence: Evidence) -> tuple[str, str]:

@@ -197,7 +197,9 @@ def _comparison(cause: Mechanism, rows: list[Row], evidence: Evidence) -> str:
     forbidden = any(row.changed == OFFERED for row in rows)
     closest = not any(row.is_early for row in rows) and (cause in NEXT_TO or one_change(cause, evidence))
     closest = closest and not forbidden
-    how = f"The clearest comparison{', in which this alone differs' if closest else ''}"
+    beside = ", in which a prohibition differs too" if forbidden else ""
+    differs = ", in which this alone differs" if closest else beside
+    how = f"The clearest comparison{differs}"
     kept = f"{before[0].count} right ({_whole_name(before[0])})" if before else "this trial, which is wrong"
     decides = "" if restores(cause, evidence) else ". No single kind of run decides it"
     shows = undone.share > (before[0].share if before else 0.0)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from toolablate.analysis.attribution.evidence import LONG_RESULTS, Explanation
-from toolablate.analysis.attribution.levels import LAST_REPLY
+from toolablate.analysis.attribution.levels import EXTENDED, LAST_REPLY
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE, repairable, unrecovered
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.cause_wording import chance
@@ -154,6 +154,8 @@ def _so_far(test: _Test, told: Explanation) -> Row | None:
     if test.event == 0 and test.change == "--answer-now":
         asked, right = evidence.at_outset
         return Row(BEFORE, asked, right) if asked else None
+    if test.change.startswith("--extend"):
+        return next((row for row in levels_of(evidence) if row.changed == EXTENDED), None)
     if test.change:
         return None
     calls = [number for number, event in enumerate(told.conversation) if isinstance(event, ToolCall)]
