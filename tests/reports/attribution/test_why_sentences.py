@@ -661,7 +661,9 @@ def test_rows_of_one_or_two_runs_beside_others_have_their_sum() -> None:
         trajectory=None,
         flip=None,
     )
-    assert "no tools: 0 of 3 right; and 1 more row of 1 or 2 runs: 0 of 2 right." in part(told, "What speaks against it")
+    assert "no tools: 0 of 3 right; and 1 more row of 1 or 2 runs: 0 of 2 right." in part(
+        told, "What speaks against it"
+    )
     assert contradictions(told) == []
 
 
