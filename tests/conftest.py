@@ -84,7 +84,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("deep")
         if (long or folder == "bench") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(_LONG_SECONDS))
-    items.sort(key=lambda item: not _LAST.isdisjoint(item.path.relative_to(Path(__file__).parent).parts[:1]))
+    items.sort(key=lambda item: item.path.relative_to(Path(__file__).parent).parts[0] in _LAST)
 
 
 @pytest.hookimpl(tryfirst=True)
