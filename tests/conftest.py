@@ -8,7 +8,6 @@ import signal
 import ssl
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from http.server import HTTPServer
 from pathlib import Path
@@ -67,11 +66,6 @@ how busy a machine is makes CPU time longer as well."""
 _CPU_SECONDS = "CPU seconds"
 _FIRST_IMPORTS = 100
 """A test that is the first to import a large library does not pay for it."""
-_LAST = {"bench"}
-"""Folders whose tests come last, for where time ends before the tests do: they try no part of toolablate itself."""
-_UNTIL = "TOOLABLATE_TESTS_UNTIL"
-"""In seconds since 1970, when CI has to end: a test that has not begun by then is skipped and counted, so that a slow
-machine fails no test and says what it has not run."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -84,14 +78,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("deep")
         if (long or folder == "bench") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(_LONG_SECONDS))
-    items.sort(key=lambda item: item.path.relative_to(Path(__file__).parent).parts[0] in _LAST)
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup() -> None:
-    until = os.environ.get(_UNTIL)
-    if until and time.time() > float(until):
-        pytest.skip("no time was left for it")
 
 
 @pytest.hookimpl(wrapper=True)
