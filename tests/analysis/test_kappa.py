@@ -13,7 +13,7 @@ from tests.analysis.gradings import tables
 from toolablate.analysis.agreement.kappa import CrossTable, cohens_kappa, kappa_interval, margins
 
 COUNTS = st.integers(0, 300)
-RUNS = 500
+RUNS = 1_000
 SHARED = 100
 """Runs that share resamples, which are drawn only once for them."""
 

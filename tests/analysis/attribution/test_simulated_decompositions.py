@@ -165,7 +165,7 @@ def _drawn(chance: float, count: int, rng: np.random.Generator) -> Scores:
 # Bias, coverage and error rates of decompositions, on trials of which every term is known.
 
 
-RUNS, QUESTIONS, RESAMPLES = 200, 100, 399
+RUNS, QUESTIONS, RESAMPLES = 300, 100, 399
 HARMED = World(
     prompt=-0.03, availability=-0.02, calling=-0.03, use=-0.04, volume=-0.03, search=-0.12, code=0.08, together=-0.06,
     fault=0.25, budget=0.25, format=0.25, spread=0.05,

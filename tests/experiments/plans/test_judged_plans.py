@@ -88,18 +88,6 @@ def test_what_cannot_be_judged_is_told_before_anything_runs(
     assert ran.returncode == 2
     assert told in said(ran.stderr)
     assert not store.exists()
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize(
-    ("judges", "told"),
-    [
-        ("", "judges: missing; the answers to question 'q0' are scored by a judge"),
-        (judge_at(NOWHERE, more="api_key_env = 'NO_SUCH_KEY'"), "NO_SUCH_KEY"),
-    ],
-)
-def test_what_cannot_be_judged_is_told_by_doctor(tmp_path: Path, cli: Cli, judges: str, told: str) -> None:
-    plan = judged_plan(tmp_path, judges, questions=[*riddles(1, rubric=ROW), *riddles(2)[1:]])
     found = json.loads(cli("doctor", plan, "--json").stdout)["findings"]
     assert any(told in finding["detail"] or told == finding["name"] for finding in found if finding["state"] != "ok")
 
