@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 from tests.experiments.commands import Commands
 from tests.experiments.library import Library
 from tests.experiments.plan_files import KERNELS, answered, call
@@ -42,6 +43,9 @@ HTTPServer.request_queue_size = 128
 settings.register_profile("searching", deadline=None)
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.load_profile("repeatable")
+# Hypothesis also tries constants of all modules of ours that have been imported: other ones by which tests a process ran
+# before, so that luck chose the examples, and it reads hundreds of modules for them. Nothing official turns it off.
+providers._get_local_constants = lambda: providers._local_constants
 
 
 @pytest.hookimpl(tryfirst=True)
