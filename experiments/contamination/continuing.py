@@ -25,9 +25,9 @@ from toolablate.experiments.contamination.perplexity import ScoredPrompts
 from toolablate.experiments.contamination.prompts import Beginning, ContaminationPlan, Prompts, read_prompts
 from toolablate.experiments.record_file import RecordFile
 from toolablate.experiments.running.launch import told_at_the_end
-from toolablate.experiments.running.runner import EndpointStanding
+from toolablate.experiments.running.runner import EndpointStanding, first_error
 from toolablate.reports.numbers import counted
-from toolablate.traces.errors import ModelError, ToolablateError
+from toolablate.traces.errors import ModelError
 from toolablate.traces.records import (
     Condition,
     Continuation,
@@ -162,13 +162,11 @@ def _scored(model: OpenAIModel, prompts: Prompts, found: Mapping[tuple[object, .
 
 
 async def _work(continuers: Sequence["_Continuer"]) -> None:
-    try:
+    with first_error():
         async with asyncio.TaskGroup() as group:
             for each in continuers:
                 for _ in range(min(each.model.concurrency, len(each.left))):
                     group.create_task(each.work())
-    except* ToolablateError as errors:
-        raise errors.exceptions[0] from None
 
 
 def _part(model: OpenAIModel, prompts: Prompts, found: Mapping[tuple[object, ...], Continuation]) -> Continued:

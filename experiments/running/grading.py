@@ -161,13 +161,11 @@ class JudgeWorkers(Generic[T]):
     async def run(self, queues: Iterable[JudgeQueue[T]], concurrency: Callable[[T], int]) -> None:
         """Each queue by as many workers as its first thing's judge allows. Raises StoreError; what infrastructure keeps
         from being judged is noted in its queue."""
-        try:
+        with first_error():
             async with asyncio.TaskGroup() as group:
                 for queue in filter(lambda queue: queue.waiting, queues):
                     for _ in range(min(concurrency(queue.waiting[0]), len(queue.waiting))):
                         group.create_task(self._work(queue))
-        except* ToolablateError as errors:
-            raise first_error(errors) from None
 
     async def _work(self, queue: JudgeQueue[T]) -> None:
         while queue.waiting and not self.is_over():

@@ -3,8 +3,8 @@
 import asyncio
 import time
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
@@ -241,20 +241,28 @@ async def run_trials(
     needing = {name: sum(map(queue.runs_code, queue.trials)) for name, queue in direct.items()}
     kernels = KernelShares(setting.kernels, needing, {name: queue.at_once for name, queue in direct.items()})
     skipped: list[PlannedTrial] = []
-    try:
+    with first_error():
         async with asyncio.TaskGroup() as group:
             for queue in queues.values():
                 work = _Work(queue, kernels, setting, recorder, stop, skipped)
                 for _ in range(queue.at_once):
                     group.create_task(work.run())
-    except* ToolablateError as errors:
-        raise first_error(errors) from None
     return skipped
 
 
-def first_error(group: BaseExceptionGroup[ToolablateError]) -> ToolablateError:
-    error = group.exceptions[0]
-    return first_error(error) if isinstance(error, BaseExceptionGroup) else error
+@contextmanager
+def first_error() -> Iterator[None]:
+    """In place of a group of errors of ours the first of them. Not by `except*`: what that raises is a group again in
+    Python before 3.11.4, which Debian 12 has."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        if group.split(ToolablateError)[1] is not None:
+            raise
+        error: BaseException = group
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        raise error from None
 
 
 @dataclass(frozen=True, slots=True)

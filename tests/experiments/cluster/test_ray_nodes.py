@@ -30,7 +30,7 @@ RIGHT, OTHER = "a" * 64, "b" * 64
 
 
 START = [str(Path(sys.executable).parent / "ray"), "start", "--num-cpus=1", "--object-store-memory=80000000"]
-QUIET = ["--disable-usage-stats", "--include-dashboard=false"]
+QUIET = ["--disable-usage-stats", "--include-dashboard=false", "--include-log-monitor=false"]
 PASSED = {name: os.environ[name] for name in ("HOME", "PYTHONPATH") if name in os.environ}
 
 
