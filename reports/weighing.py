@@ -112,7 +112,7 @@ def weighing(shares: Shares, told: Explanation) -> Weighing | None:
         others = all_others(attribution, [each for each, _ in named], left, evidence) if left else ALL_OTHERS
         lines.append(WeighedCause(others, "", "", start, left))
     moved = any(abs(round(100 * alone.get(each, 0.0)) - share) >= LEAST_MOVED for each, share in named)
-    turned = _turned(alone, shares, favoured(evidence))
+    turned = _turned(alone, before, told, shares)
     return Weighing(tuple(lines), starts, moved, turned)
 
 
@@ -136,12 +136,16 @@ def all_others(attribution: Attribution, named: Sequence[Mechanism], rest: int, 
 ALL_OTHERS = "all others"
 
 
-def _turned(alone: dict[Mechanism, float], shares: Shares, most_favoured: Mechanism) -> str:
-    first = (shares.cause, *(cause for cause, _ in as_likely(shares)))
+def _turned(alone: dict[Mechanism, float], before: dict[Mechanism, float], told: Explanation, shares: Shares) -> str:
+    evidence, first = told.explained.evidence, (shares.cause, *(cause for cause, _ in as_likely(shares)))
+    favourite = favoured(evidence)
     most = max(round(100 * alone.get(each, 0.0)) for each in first)
-    if most_favoured in first or round(100 * alone[most_favoured]) <= most:
+    if favourite in first or round(100 * alone[favourite]) <= most:
         return ""
-    return f"By its runs alone {name_of(most_favoured)} would come first."
+    gone, there = (total(side) for side in sides(favourite, evidence))
+    counts = f" ({gone.count} right without it, {there.count} with it)" if gone.runs and there.runs else ""
+    starts = f", but it starts at {hundred(round(100 * before[favourite]))}" if favourite in before else ""
+    return f"By its runs alone {name_of(favourite)} would come first{counts}{starts}."
 
 
 def _runs(cause: Mechanism, first: Mechanism, attribution: Attribution, evidence: Evidence) -> tuple[str, str]:

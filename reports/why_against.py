@@ -129,10 +129,10 @@ def _misfits(cause: Mechanism, undecided: Sequence[Mechanism], told: Explanation
     large = [row for row in rows if row.runs >= LEAST_RUNS]
     texts += [row.told for row in large]
     texts += [row.told for row in _uncounted_against(cause, attribution, evidence)]
-    few = len(rows) - len(large) if texts else 0
+    few = [row for row in rows if row not in large] if texts else []
     texts = texts or [row.told for row in rows]
     more = f"; and {len(texts) - MOST_ROWS} more" if len(texts) > MOST_ROWS else ""
-    more += f"; and {few} more row{'' if few == 1 else 's'} of 1 or 2 runs" if few else ""
+    more += f"; and {len(few)} more row{'' if len(few) == 1 else 's'} of 1 or 2 runs: {total(few).came}" if few else ""
     if texts:
         yield f"Rows that do not fit {quoted_name(cause)}: {'; '.join(texts[:MOST_ROWS])}{more}."
     if cause == shares.cause:

@@ -66,7 +66,7 @@ def test_what_its_own_runs_favour_is_told_where_it_is_not_the_likeliest() -> Non
     shares: dict[Mechanism, float] = {"calling": 0.7, "retrieval_distraction": 0.3}
     found = explained(mechanism="calling", distraction=None, shares=shares)
     alone, of_store = (
-        "By its runs alone retrieval distraction would come first.",
+        "By its runs alone retrieval distraction would come first (",
         "in the replayed trials of this store",
     )
     assert alone in part(explanation(found), WEIGHED)
@@ -647,6 +647,23 @@ def test_a_result_of_another_tool_with_the_answer_is_told_against_the_cause() ->
     assert "event 3" not in part(told, "How we know")
     assert "(event 3)" in part(told, "What speaks against it")
     assert "computational lock-in" in part(told, "What speaks against it")
+    assert contradictions(told) == []
+
+
+def test_rows_of_one_or_two_runs_beside_others_have_their_sum() -> None:
+    arms = Arms((1.0,) * 4, scaffold=(0.0,) * 3, offered=(0.0,) * 2)
+    told = told_by(
+        (*searched("gas", "nothing"), *ended("Answer: B")),
+        mechanism="calling",
+        inputs=replace(inputs(replay=Replay(rollouts={frozenset(): (0.0,)}, last_reply=(0.0,))), arms=arms),
+        outset=(1.0,) * 4,
+        pivotal=None,
+        trajectory=None,
+        flip=None,
+    )
+    assert "no tools: 0 of 3 right; and 1 more row of 1 or 2 runs: 0 of 2 right." in part(
+        told, "What speaks against it"
+    )
     assert contradictions(told) == []
 
 
