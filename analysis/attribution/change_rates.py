@@ -86,7 +86,7 @@ _LEAST, _MOST = 0.002, 0.98
 def prior_rate(step: Step) -> float:
     """Before any trial is seen."""
     part, where = step
-    if part in _ALWAYS:
+    if part in _ALWAYS and where != "elsewhere":
         return _ALWAYS[part]
     if where == "has_the_answer":
         return _HAS_THE_ANSWER

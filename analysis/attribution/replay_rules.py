@@ -228,15 +228,18 @@ def _steps(levels: Sequence[Level], evidence: Evidence) -> list[Step]:
 
 
 def _where(part: Part, evidence: Evidence) -> Where:
-    if part in ("budget", "tool_fault", "again", "first_reply"):
+    if part in ("budget", "tool_fault", "again"):
         return ""
     if part == "volume":
         return "very_long" if shown_chars(evidence.signals) >= VERY_LONG_RESULTS else "long"
     if part in ("availability", "prompt"):
         return "called" if evidence.called else "not_called"
+    fall = fall_at(evidence.flip, evidence.steps, evidence.signals.calls) if evidence.flip else None
+    if part == "first_reply":
+        # Where the belief falls once results are there, the reply before them has not turned it.
+        return "elsewhere" if fall is not None and fall.at == "results" else ""
     if evidence.trajectory is None:
         return "not_asked"
-    fall = fall_at(evidence.flip, evidence.steps, evidence.signals.calls) if evidence.flip else None
     if fall is not None and (fall.at != "results" if part == "calling" else fall.at != "reply" and part in fall.kinds):
         return "at_the_fall"
     adoption = evidence.signals.adoption
