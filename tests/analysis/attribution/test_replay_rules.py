@@ -10,7 +10,7 @@ from tests.analysis.attribution.cases import CELL, FLAKY, PAGE, REPLY, World, ev
 from tests.analysis.attribution.stories import asked, ended, ran, read, right, searched, told, wrong
 
 from toolablate.analysis.attribution.belief import Probe, belief_steps, trajectory
-from toolablate.analysis.attribution.change_rates import ChangeRates, FittedRate
+from toolablate.analysis.attribution.change_rates import ChangeRates, FittedRate, Step, prior_rate
 from toolablate.analysis.attribution.decomposition import Arms, Replay, Scores, ToolKind
 from toolablate.analysis.attribution.evidence import KINDS, Evidence, PivotalResult, decomposition_signals
 from toolablate.analysis.attribution.fall_search import fall_prior, likeliest_fall
@@ -24,7 +24,7 @@ from toolablate.analysis.attribution.levels import (
     chains,
     swapped_results,
 )
-from toolablate.analysis.attribution.replay_rules import attribute_by_replay, before_runs, blame, next_level
+from toolablate.analysis.attribution.replay_rules import attribute_by_replay, before_runs, blame, next_level, stepped
 from toolablate.analysis.attribution.sequential import HIGH, LOW
 from toolablate.analysis.attribution.trace_rules import NoToolTrial
 from toolablate.analysis.shapley import ShapleyEstimate
@@ -567,6 +567,17 @@ def test_the_conditions_words_are_told_from_the_offer_of_tools_where_an_arm_has_
     assert (alone.mechanism, "which no arm tells apart" in alone.note) == ("availability", True)
 
 
+def test_a_first_reply_decides_less_often_where_the_belief_falls_once_results_are_there() -> None:
+    def steps(each: Evidence) -> set[Step]:
+        return {step for joint, _ in stepped(each, Forcing()).orders for (step,) in joint if step[0] == "first_reply"}
+
+    fallen = replayed((0.0,) * 8, (0.0,) * 8)
+    assert steps(fallen) == {("first_reply", "elsewhere")}
+    assert steps(replace(fallen, flip=None)) == {("first_reply", "")}
+    assert prior_rate(("first_reply", "elsewhere")) < prior_rate(("first_reply", ""))
+    assert blame(fallen)["sampling_noise"] < blame(replace(fallen, flip=None))["sampling_noise"]
+
+
 # Which level is replayed next.
 
 
@@ -586,7 +597,7 @@ def replayed(again: Scores, swapped: Scores) -> Evidence:
 
 
 def test_the_level_that_tells_most_for_its_cost_is_replayed_next() -> None:
-    each = replayed((0.0,) * 8, (1.0, 0.0))
+    each = replayed((0.0,) * 8, (1.0, 0.0, 0.0))
     swapped = ReplayPurpose(kind="rollout", placebos=("search",))
     assert next_level(each, NO_RATES, precision=0.97, cost=one_run) == swapped
     # What may have no more runs is left out, and nothing else is worth any here.
@@ -597,7 +608,7 @@ def test_nothing_is_replayed_once_a_mechanism_is_as_likely_as_the_precision() ->
     def wanted(each: Evidence, precision: float) -> bool:
         return next_level(each, NO_RATES, precision=precision, cost=one_run) is not None
 
-    unsure = replayed((0.0,) * 8, (1.0, 0.0))
+    unsure = replayed((0.0,) * 8, (1.0, 0.0, 0.0))
     reached = [wanted(unsure, precision) for precision in np.linspace(0.5, 0.99, 50)]
     assert reached == sorted(reached)
     assert set(reached) == {False, True}
@@ -635,7 +646,7 @@ def test_arms_are_not_replayed_and_early_answers_are_asked_for_by_their_step() -
         asked.add(purpose)
         return 1.0
 
-    next_level(replayed((0.0,) * 8, (1.0, 0.0)), NO_RATES, precision=0.97, cost=cost)
+    next_level(replayed((0.0,) * 8, (1.0, 0.0, 0.0)), NO_RATES, precision=0.97, cost=cost)
     rollouts = {ReplayPurpose(kind="rollout", placebos=placebos) for placebos in ((), ("search",))}
     assert asked == rollouts | {ReplayPurpose(kind="early_answer", step=step) for step in (0, 2)}
 

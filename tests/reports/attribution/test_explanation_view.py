@@ -173,9 +173,9 @@ def test_a_trial_is_told_in_four_parts() -> None:
     (weighed,) = (each for each in why_parts(told) if each.title == WEIGHED)
     assert weighed.table == (
         ("Cause", "Right without it", "Right with it", "Before its runs", "Probability"),
-        ("retrieval distraction", "17 of 20 (64 to 95 %)", "2 of 16 (3 to 36 %)", ".41", ".82"),
+        ("retrieval distraction", "17 of 20 (64 to 95 %)", "2 of 16 (3 to 36 %)", ".39", ".82"),
         ("computational lock-in", "no run tests it apart", "", ".00", ".15"),
-        ("all others (calling .03)", "", "", ".59", ".03"),
+        ("all others (calling .03)", "", "", ".61", ".03"),
     )
     assert part(told, "How we know") == (
         "The clearest comparison, in which this alone differs: without it 3 of 4 right (with no result at event 1), with it"
