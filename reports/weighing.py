@@ -69,9 +69,9 @@ HOW = (
     " away changed answers, {known}. It is higher where early answers turn wrong at the cause. Runs then raise a cause"
     " if more of them are right without it than with it. Few runs raise it little, and what starts low needs many."
     " Causes that the same runs take away share what these show. The probability is the part of such wrong answers that"
-    " taking the cause away would make right. What no cause explains is"
-    f" {name_of('sampling_noise')} if some kind of run is mostly right, and otherwise {name_of('own_error')}. In"
-    " brackets: 95 % intervals (Wilson)."
+    " taking the cause away would make right. What no cause explains is shared by"
+    f" {name_of('sampling_noise')} and {name_of('own_error')}: the likelier it is that some kind of run is mostly"
+    f" right, the more of it is {name_of('sampling_noise')}. In brackets: 95 % intervals (Wilson)."
 )
 OF_STORE = "in the replayed trials of this store, or in any store where these are few"
 OF_ANY = "as it is assumed of any store"
@@ -144,8 +144,10 @@ def _turned(alone: dict[Mechanism, float], before: dict[Mechanism, float], told:
         return ""
     gone, there = (total(side) for side in sides(favourite, evidence))
     counts = f" ({gone.count} right without it, {there.count} with it)" if gone.runs and there.runs else ""
-    starts = f", but it starts at {hundred(round(100 * before[favourite]))}" if favourite in before else ""
-    return f"By its runs alone {name_of(favourite)} would come first{counts}{starts}."
+    start = before.get(favourite, 0.0)
+    low = start < before.get(shares.cause, 0.0)
+    turned = f"it starts at {chance(start)}" if low else "other trials of this store turn it"
+    return f"By its runs alone {name_of(favourite)} would come first{counts}, but {turned}."
 
 
 def _runs(cause: Mechanism, first: Mechanism, attribution: Attribution, evidence: Evidence) -> tuple[str, str]:

@@ -244,7 +244,8 @@ def turn_against(cause: Mechanism, told: Explanation) -> Iterator[str]:
     there = [call for call in evidence.signals.calls if turn.holds(call.event)]
     at, event = f"Early answers turn wrong {turn.where} ({turn.counts})", happened(cause, told).event
     if cause in _BEFORE_CALLS:
-        yield f"{at}{', where a call gave its result' if there else ''}."
+        came = "its result" if any(call.gave for call in there) else "nothing"
+        yield f"{at}{f', where a call gave {came}' if there else ''}."
     elif cause in ("budget", "format"):
         gave = [quoted_name(OF_FORMS[call.form]) for call in there if call.gave][-1:]
         fits = "".join(f"; {name} would explain that" for name in gave)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
-from toolablate.analysis.attribution.levels import OFFERED, WITHOUT_TOOLS
+from toolablate.analysis.attribution.levels import OFFERED, SCAFFOLD, WITHOUT_TOOLS
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.answer_source import answer_source, in_no_result
@@ -194,11 +194,14 @@ def _without_rival(cause: Mechanism, gone: list[Row], there: list[Row], told: Ex
 def _comparison(cause: Mechanism, rows: list[Row], evidence: Evidence) -> str:
     """The two kinds of runs that differ least, or that differ most in what came of them."""
     undone, *before = rows
-    forbidden = any(row.changed == OFFERED for row in rows)
     closest = not any(row.is_early for row in rows) and (cause in NEXT_TO or one_change(cause, evidence))
-    closest = closest and not forbidden
-    beside = ", in which a prohibition differs too" if forbidden else ""
-    differs = ", in which this alone differs" if closest else beside
+    changed = {row.changed for row in rows}
+    more = ["a prohibition"] if OFFERED in changed else []
+    if cause not in ("availability", "prompt"):
+        more += ["the offer of tools"] if changed & {SCAFFOLD, WITHOUT_TOOLS} else []
+        more += ["the prompt"] if WITHOUT_TOOLS in changed and evidence.signals.prompted else []
+    beside = f", in which {' and '.join(more)} differ{'s' if len(more) == 1 else ''} too" if more else ""
+    differs = ", in which this alone differs" if closest and not more else beside
     how = f"The clearest comparison{differs}"
     kept = f"{before[0].count} right ({_whole_name(before[0])})" if before else "this trial, which is wrong"
     decides = "" if restores(cause, evidence) else ". No single kind of run decides it"

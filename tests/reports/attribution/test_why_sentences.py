@@ -70,6 +70,8 @@ def test_what_its_own_runs_favour_is_told_where_it_is_not_the_likeliest() -> Non
         "in the replayed trials of this store",
     )
     assert alone in part(explanation(found), WEIGHED)
+    # It does not start lower here.
+    assert "2 of 16 with it), but other trials of this store turn it." in part(explanation(found), WEIGHED)
     assert of_store not in part(explanation(found), WEIGHED)
     rates = ChangeRates(store={AT_THE_FALL: FittedRate(AT_THE_FALL, 0.5, 0.1, 21, 21)})
     assert alone in part(explanation(found, rates=rates), WEIGHED)
@@ -647,6 +649,22 @@ def test_a_result_of_another_tool_with_the_answer_is_told_against_the_cause() ->
     assert "event 3" not in part(told, "How we know")
     assert "(event 3)" in part(told, "What speaks against it")
     assert "computational lock-in" in part(told, "What speaks against it")
+    assert contradictions(told) == []
+
+
+def test_a_comparison_with_runs_without_tools_says_what_else_differs() -> None:
+    told = told_by(
+        (*searched("gas", "nothing"), *ended("Answer: B")),
+        mechanism="calling",
+        inputs=replace(inputs(replay=Replay(rollouts={frozenset(): (0.0,)})), arms=Arms((1.0,) * 4)),
+        outset=(),
+        pivotal=None,
+        trajectory=None,
+        flip=None,
+    )
+    assert "The clearest comparison, in which the offer of tools and the prompt differ too: without it 4 of 4" in part(
+        told, "How we know"
+    )
     assert contradictions(told) == []
 
 
