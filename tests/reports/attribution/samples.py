@@ -1,6 +1,7 @@
 """Evidence and decompositions made by hand, and what a terminal shows of them."""
 
 import io
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,7 @@ from rich.console import Console, RenderableType
 from tests.analysis.attribution.stories import QUESTION, ended, read, right, searched, trace, wrong
 from tests.analysis.attribution.test_simulated_decompositions import Replaying, World, trials
 
-from toolablate.analysis.attribution.belief import Probe, Trajectory, flip_step, trajectory
+from toolablate.analysis.attribution.belief import Probe, Trajectory, belief_steps, flip_step, trajectory
 from toolablate.analysis.attribution.decomposition import (
     Arms,
     Decomposition,
@@ -22,6 +23,7 @@ from toolablate.analysis.attribution.report import AttributionReport
 from toolablate.analysis.attribution.trace_rules import NoToolTrial
 from toolablate.analysis.flips import Chance, Floor
 from toolablate.analysis.shapley import ShapleyEstimate
+from toolablate.reports.plain_why import WEIGHED, why_parts
 from toolablate.traces.records import Attribution, Event, ReplayDesign
 
 HARMED = World(availability=-0.02, calling=-0.03, use=-0.04, search=-0.25, code=0.08, fault=0.2, format=0.2)
@@ -140,3 +142,27 @@ def report(*found: Decomposition, **more: Any) -> AttributionReport:
         "explained": (explained(),),
     }
     return AttributionReport(**(known | more))
+
+
+# Pages, and what stands in them.
+
+
+def part(told: Explanation, title: str) -> str:
+    lines = (line for each in why_parts(told) if each.title == title for line in each.lines)
+    return " ".join(getattr(line, "text", str(line)) for line in lines)
+
+
+def weighed(told: Explanation) -> Sequence[tuple[str, ...]]:
+    return next(each.table for each in why_parts(told) if each.title == WEIGHED)
+
+
+def of_search(score_right: int, score_of: int) -> Replay:
+    right = (1.0,) * score_right + (0.0,) * (score_of - score_right)
+    return Replay(rollouts={frozenset(): (0.0,) * 4, frozenset({"search"}): right}, last_reply=(0.0,) * 4)
+
+
+def told_by(events: Sequence[Event], **more: Any) -> Explanation:
+    """Of a trial with these events."""
+    known = {key: more.pop(key) for key in ("mechanism", "distraction", "shares", "confidence") if key in more}
+    found = evidence(tuple(events), **({"steps": tuple(belief_steps(tuple(events)))} | more))
+    return explanation(explained(found, **({"distraction": None} | known)), conversation=tuple(events))

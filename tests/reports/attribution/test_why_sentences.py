@@ -1,4 +1,4 @@
-"""What a page says of one trial beside its counts: the store, one change alone, code whole, answers from before."""
+"""What a page says of one trial beside its counts: the store, code whole, answers from before an event."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,18 +15,20 @@ from tests.reports.attribution.samples import (
     explained,
     explanation,
     inputs,
+    of_search,
     page,
+    part,
+    told_by,
+    weighed,
 )
 
 from toolablate.analysis.attribution.belief import BeliefFlip, belief_steps
 from toolablate.analysis.attribution.change_rates import ChangeRates, FittedRate
 from toolablate.analysis.attribution.decomposition import Arms, Replay
 from toolablate.analysis.attribution.evidence import Explained, Explanation
-from toolablate.analysis.attribution.levels import swapped_results
 from toolablate.reports.answer_source import _first_result
-from toolablate.reports.causes import against_chance, one_change
 from toolablate.reports.changed_runs import BEFORE, EARLY, Row, asked_before
-from toolablate.reports.happened import happened, same_without_tools
+from toolablate.reports.happened import happened
 from toolablate.reports.plain_why import WEIGHED, in_short, why_parts
 from toolablate.reports.run_groups import run_groups
 from toolablate.reports.terminal.explanation import explanation_view
@@ -36,27 +38,6 @@ from toolablate.traces.records import Event, Limit, Mechanism, Message, ModelCal
 
 AT_THE_FALL = ("search", "at_the_fall")
 FELL = BeliefFlip(after=0, step=1, before=1.0, level=0.2, confidence=1.0)
-
-
-def part(told: Explanation, title: str) -> str:
-    lines = (line for each in why_parts(told) if each.title == title for line in each.lines)
-    return " ".join(getattr(line, "text", str(line)) for line in lines)
-
-
-def weighed(told: Explanation) -> Sequence[tuple[str, ...]]:
-    return next(each.table for each in why_parts(told) if each.title == WEIGHED)
-
-
-def of_search(score_right: int, score_of: int) -> Replay:
-    right = (1.0,) * score_right + (0.0,) * (score_of - score_right)
-    return Replay(rollouts={frozenset(): (0.0,) * 4, frozenset({"search"}): right}, last_reply=(0.0,) * 4)
-
-
-def told_by(events: Sequence[Event], **more: Any) -> Explanation:
-    """Of a trial with these events."""
-    known = {key: more.pop(key) for key in ("mechanism", "distraction", "shares", "confidence") if key in more}
-    found = evidence(tuple(events), **({"steps": tuple(belief_steps(tuple(events)))} | more))
-    return explanation(explained(found, **({"distraction": None} | known)), conversation=tuple(events))
 
 
 # The prior: how common causes are in the store.
@@ -103,82 +84,6 @@ def test_a_cause_starts_where_its_store_has_it_and_ends_where_its_runs_move_it()
     assert sum(round(100 * float(row[-2])) for row in of_any[1:]) == 100
 
 
-# Runs without any call are right for other reasons too.
-
-
-def test_where_only_runs_without_calls_bear_a_cause_out_this_is_said() -> None:
-    said = "Among runs with calls it does not show: without it 0 of 4 right, with it 0 of 8 right; these are few."
-    shown, unshown = (
-        explanation(explained(evidence(pivotal=None, inputs=inputs(replay=of_search(right, 4))))) for right in (4, 0)
-    )
-    assert said in part(unshown, "How we know")
-    assert "Among runs with calls" not in part(shown, "How we know")
-    assert contradictions(unshown) == []
-
-
-def test_few_draws_again_of_which_one_is_right_say_little() -> None:
-    said = {}
-    for right in (0, 1):
-        runs = (1.0,) * right + (0.0,) * (3 - right)
-        replay = Replay(rollouts={frozenset({"search"}): (1.0,) * 4}, last_reply=runs)
-        found = part(explanation(explained(evidence(pivotal=None, inputs=inputs(replay=replay)))), "How we know")
-        said[right] = next(each for each in found.split(". ") if " of 3 right," in each).partition(" right, ")[2]
-    assert said == {0: "which speaks against sampling noise, though these are few", 1: "which says little"}
-
-
-@pytest.mark.parametrize(("right", "runs", "against"), [(0, 2, True), (1, 3, False), (1, 7, True), (2, 4, False)])
-def test_draws_again_speak_against_chance_where_they_come_rather_of_a_low_one(
-    right: int, runs: int, against: bool
-) -> None:
-    assert against_chance([Row("drawn again", runs, right)]) == against
-
-
-# One change alone comes first.
-
-
-def test_the_runs_that_differ_in_one_thing_come_first_and_are_said_not_to_show_it_where_they_do_not() -> None:
-    pair = f"right ({swapped_results(['search'])}), with it 0 of 8 right"
-    shown, unshown = (
-        explanation(explained(evidence(pivotal=None, inputs=inputs(replay=of_search(right, 4))))) for right in (4, 0)
-    )
-    start = f"The clearest comparison, in which this alone differs: without it 4 of 4 {pair}"
-    known = part(shown, "How we know")
-    assert known.startswith(start)
-    # However few: the intervals, 51 to 100 % and 0 to 32 %, lie apart.
-    assert "these are few" not in known.partition(". ")[0]
-    assert f"do not show it: without it 0 of 4 {pair}" in part(unshown, "What speaks against it")
-    assert "comparison" not in part(unshown, "How we know")
-
-
-@pytest.mark.parametrize(
-    ("last", "said"),
-    [
-        ((0.0, 1.0), "All its runs together: without it"),
-        ((0.0,), "with it 0 of 1 right (with its last reply drawn again); these are few."),
-    ],
-)
-def test_a_comparison_is_named_only_where_its_counts_can_bear_a_difference(last: tuple[float, ...], said: str) -> None:
-    few = Replay(rollouts={frozenset({"search"}): (1.0,)}, last_reply=last)
-    told = explanation(explained(evidence(pivotal=None, inputs=inputs(replay=few))))
-    known = part(told, "How we know")
-    assert said in known
-    assert known.startswith("All its runs") == ("comparison" not in known)
-    assert contradictions(told) == []
-
-
-def test_runs_that_were_repaired_too_are_set_beside_others_that_were() -> None:
-    events = (
-        *searched("gas", "x"),
-        *searched("gas", "", status="error", error="injected_failure"),
-        *ended("Answer: B"),
-    )
-    spent = Replay(repaired=(0.0,), rollouts={frozenset({"search"}): (1.0,)}, last_reply=(0.0,) * 3)
-    found = evidence(events, pivotal=None, inputs=inputs(replay=spent), steps=tuple(belief_steps(events)))
-    pair = one_change("retrieval_distraction", found)
-    assert pair is not None
-    assert [row.changed.endswith("with tools that work") for row in pair] == [True, True]
-
-
 # Early answers from before the event that is blamed.
 
 
@@ -196,22 +101,6 @@ def test_a_trial_that_was_wrong_before_the_event_is_said_to_have_been() -> None:
     against = part(told, "What speaks against it")
     assert "mostly wrong before event" in against or "turn wrong at no clear place" in against
     assert f"{EARLY} 1: 0 of 8" not in against
-
-
-# Two causes on the same rows, and rows of exactly half.
-
-
-def test_causes_that_the_same_runs_take_away_are_said_to_rest_on_them() -> None:
-    found = explained(
-        evidence(tuple(ended("Answer: B")), trajectory=None, flip=None, steps=(0,)),
-        mechanism="availability",
-        distraction=None,
-        shares={"availability": 0.6, "prompt": 0.4},
-    )
-    bare = replace(found, evidence=replace(found.evidence, inputs=replace(found.evidence.inputs, tools=frozenset())))
-    told = explanation(bare, conversation=tuple(ended("Answer: B")))
-    against = part(told, "What speaks against it")
-    assert "“availability” and “prompt” rest on the same rows" in against
 
 
 # What is quoted, and what a reply names that no scorer reads.
@@ -287,25 +176,6 @@ def test_what_a_search_found_is_not_named_of_what_is_left_where_each_search_fail
     ):
         told = told_by([*search, *ended("Answer: B")], shares=shares)
         assert all_others(found, ["sampling_noise", "lock_in"], 5, told.explained.evidence) == others
-
-
-def test_a_row_that_is_told_for_a_cause_is_not_told_against_it_too() -> None:
-    row = swapped_results(["search"])
-    told = explanation(explained(evidence(pivotal=None, inputs=inputs(replay=of_search(4, 10)))))
-    assert f"without it 4 of 10 right ({row})" in part(told, "How we know")
-    assert "though without it most are wrong too." in part(told, "How we know")
-    assert row not in part(told, "What speaks against it")
-    assert contradictions(told) == []
-
-
-def test_the_row_with_a_cause_of_the_named_comparison_is_not_told_against_it_too() -> None:
-    mostly = Replay(rollouts={frozenset({"search"}): (1.0,) * 20}, last_reply=(1.0,) * 6 + (0.0,) * 4)
-    told = explanation(explained(evidence(pivotal=None, inputs=inputs(replay=mostly))))
-    assert "with it 6 of 10 right (with its last reply drawn again), though with it most are right too." in part(
-        told, "How we know"
-    )
-    assert "with its last reply drawn again: 6 of 10" not in part(told, "What speaks against it")
-    assert contradictions(told) == []
 
 
 def test_in_short_a_cause_that_is_less_likely_than_not_is_told_as_such() -> None:
@@ -397,18 +267,6 @@ def test_the_result_of_the_code_that_is_named_is_quoted_before_others_with_the_s
     assert [_first_result(told, ["molecular nitrogen"], named) for named in (None, 1, 2, 3)] == [1, 1, 3, 3]
 
 
-def test_runs_that_keep_the_first_result_alone_are_said_to_count_as_with_what_may_not_come_again() -> None:
-    events = (*searched("gas", "nothing"), *searched("gas", "molecular nitrogen"), *ended("Answer: B"))
-    told = told_by(events, trajectory=None, flip=None, pivotal=None)
-    rows = [name for group in run_groups(told) for name, _ in group.rows]
-    assert any(
-        name.endswith(
-            "(counted as with it, though it keeps the first result alone: what came at event 3 may not come again)"
-        )
-        for name in rows
-    )
-
-
 # What a stranger asks of a page.
 
 
@@ -460,38 +318,6 @@ def test_a_last_reply_is_no_evidence_of_what_needs_no_result() -> None:
     assert "The offer can act without a call: each request describes the tools to the model." in part(told, "Verdict")
 
 
-def test_arms_say_which_tools_they_have_and_no_two_rows_have_one_name() -> None:
-    arms = Arms((1.0, 0.0), offered=(1.0,), sham=(0.0,), placebo=(0.0, 1.0))
-    told = explanation(explained(evidence(pivotal=None, inputs=replace(inputs(replay=of_search(4, 4)), arms=arms))))
-    names = [name for group in run_groups(told) for name, _ in group.rows]
-    assert (
-        "in another condition with the same tools (browser_open, python, web_search), forbidden to call them" in names
-    )
-    assert (
-        "in another condition with the same tools (browser_open, python, web_search), whose calls give nothing" in names
-    )
-    assert len(names) == len(set(names))
-
-
-def test_runs_without_any_call_are_added_up_apart_from_those_that_differ_in_little() -> None:
-    told = explanation(explained(evidence(pivotal=None, inputs=inputs(replay=of_search(3, 4)))))
-    headings = [group.heading for group in run_groups(told)]
-    assert headings[:2] == [
-        "Without “retrieval distraction”, with calls: 3 of 4 right",
-        "Without “retrieval distraction”, without any call: 11 of 12 right",
-    ]
-
-
-def test_of_a_rival_each_row_says_whether_it_is_without_it() -> None:
-    shares: dict[Mechanism, float] = {"retrieval_distraction": 0.6, "calling": 0.4}
-    told = explanation(explained(evidence(pivotal=None), shares=shares))
-    rows = dict(row for group in run_groups(told) for row in group.rows)
-    lacking = [name for name in rows if name.endswith("; without calling")]
-    (of_calling,) = (row for row in weighed(told) if row[0] == "calling")
-    counts = [tuple(map(int, rows[name].split(" of "))) for name in lacking]
-    assert of_calling[1].startswith(f"{sum(right for right, _ in counts)} of {sum(runs for _, runs in counts)} (")
-
-
 def test_the_words_that_a_prompt_adds_are_quoted_where_they_may_be_the_cause() -> None:
     asks, *rest = searched("gas", "1. Plants")
     assert isinstance(asks, ModelCall)
@@ -531,14 +357,6 @@ def test_an_unreadable_reply_is_not_said_to_have_taken_up_a_wrong_answer() -> No
     assert "gave its wrong answer" not in " ".join(part(told, each.title) for each in why_parts(told))
 
 
-def test_runs_made_once_more_are_answers_and_no_trials() -> None:
-    alike = wrong().model_copy(update={"extracted": ("C",)})
-    assert same_without_tools(evidence(score=alike)) == ""
-    found = evidence(score=alike)
-    same = replace(found, no_tools=[each for each in found.no_tools if each.score.extracted == ("C",)] * 3)
-    assert same_without_tools(same).endswith("the same wrong answer, C, in 3 of 3 answers")
-
-
 def test_chance_beside_a_tool_that_failed_has_the_same_answers() -> None:
     events = (*ran("f(1)", "", status="error", error="injected_failure"), *ended("Answer: B"))
     found = replace(
@@ -552,53 +370,6 @@ def test_chance_beside_a_tool_that_failed_has_the_same_answers() -> None:
     assert fault[:3] == ("tool fault", "6 of 6 (61 to 100 %)", "0 of 2 (0 to 66 %)")
     assert noise[1] == "6 of 8 (41 to 93 %), whatever is changed"
     assert "from the 8 answers counted below" in part(told, "Verdict")
-    assert contradictions(told) == []
-
-
-def test_rows_of_one_or_two_runs_that_do_not_fit_are_told_where_there_are_no_others() -> None:
-    arms = Arms((1.0,) * 4, scaffold=(1.0,) * 4, offered=(0.0,) * 2)
-    replay = Replay(rollouts={frozenset(): (0.0,)}, last_reply=(0.0,))
-    found = replace(inputs(replay=replay), arms=arms)
-    told = told_by(
-        (*searched("gas", "nothing"), *ended("Answer: B")),
-        mechanism="calling",
-        inputs=found,
-        outset=(1.0,) * 4,
-        pivotal=None,
-        trajectory=None,
-        flip=None,
-    )
-    assert "Rows that do not fit “calling”: in another condition with the same tools" in part(
-        told, "What speaks against it"
-    )
-    assert contradictions(told) == []
-
-
-def test_where_all_runs_are_set_side_by_side_those_without_the_strongest_rival_are_told_apart() -> None:
-    events = (
-        *searched("gas", "molecular nitrogen"),
-        *ran("f(1)", "", status="error", error="injected_failure"),
-        *ended("Answer: B"),
-    )
-    replay = Replay(
-        rollouts={frozenset(): (0.0,) * 3, frozenset({"search"}): (1.0,) * 2},
-        repaired=(0.0,) * 2,
-        last_reply=(0.0,) * 4,
-    )
-    shares: dict[Mechanism, float] = {"calling": 0.6, "tool_fault": 0.4}
-    told = told_by(
-        events,
-        mechanism="calling",
-        shares=shares,
-        inputs=replace(inputs(replay=replay), arms=Arms((1.0,) * 4)),
-        pivotal=None,
-        trajectory=None,
-        flip=None,
-    )
-    assert (
-        "with it 2 of 11 right; these are few. Of these, runs without “tool fault” too: without it 4 of 4 right, with it"
-        " 2 of 7 right;"
-    ) in part(told, "How we know")
     assert contradictions(told) == []
 
 
@@ -649,39 +420,6 @@ def test_a_result_of_another_tool_with_the_answer_is_told_against_the_cause() ->
     assert "event 3" not in part(told, "How we know")
     assert "(event 3)" in part(told, "What speaks against it")
     assert "computational lock-in" in part(told, "What speaks against it")
-    assert contradictions(told) == []
-
-
-def test_a_comparison_with_runs_without_tools_says_what_else_differs() -> None:
-    told = told_by(
-        (*searched("gas", "nothing"), *ended("Answer: B")),
-        mechanism="calling",
-        inputs=replace(inputs(replay=Replay(rollouts={frozenset(): (0.0,)})), arms=Arms((1.0,) * 4)),
-        outset=(),
-        pivotal=None,
-        trajectory=None,
-        flip=None,
-    )
-    assert "The clearest comparison, in which the offer of tools and the prompt differ too: without it 4 of 4" in part(
-        told, "How we know"
-    )
-    assert contradictions(told) == []
-
-
-def test_rows_of_one_or_two_runs_beside_others_have_their_sum() -> None:
-    arms = Arms((1.0,) * 4, scaffold=(0.0,) * 3, offered=(0.0,) * 2)
-    told = told_by(
-        (*searched("gas", "nothing"), *ended("Answer: B")),
-        mechanism="calling",
-        inputs=replace(inputs(replay=Replay(rollouts={frozenset(): (0.0,)}, last_reply=(0.0,))), arms=arms),
-        outset=(1.0,) * 4,
-        pivotal=None,
-        trajectory=None,
-        flip=None,
-    )
-    assert "no tools: 0 of 3 right; and 1 more row of 1 or 2 runs: 0 of 2 right." in part(
-        told, "What speaks against it"
-    )
     assert contradictions(told) == []
 
 
