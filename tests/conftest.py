@@ -44,8 +44,9 @@ settings.register_profile("searching", deadline=None)
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.load_profile("repeatable")
 # Hypothesis also tries constants of all modules of ours that have been imported: other ones by which tests a process ran
-# before, so that luck chose the examples, and it reads hundreds of modules for them. Nothing official turns it off.
-providers._get_local_constants = lambda: providers._local_constants
+# before, so that luck chose the examples, and it reads hundreds of modules for them. Nothing official turns it off; a
+# version without this name fails here.
+pytest.MonkeyPatch().setattr(providers, "_get_local_constants", lambda: providers._local_constants)
 
 
 @pytest.hookimpl(tryfirst=True)
