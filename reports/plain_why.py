@@ -110,6 +110,13 @@ def _several(shares: Shares, naming: Callable[[Mechanism], str]) -> str:
     return f" between {', '.join(some)}, and {last}"
 
 
+def _less_likely(shares: Shares) -> str:
+    """The other causes that the page speaks of, where it is undecided between several."""
+    several = (shares.cause, *(cause for cause, _ in as_likely(shares)))
+    named = [f"{name_of(each)} ({hundred(share)})" for each, share in shares.others if each not in several]
+    return f" Less likely: {', '.join(named)}." if named else ""
+
+
 # What went wrong, and how sure that is.
 
 
@@ -131,7 +138,7 @@ def _verdict(told: Explanation, weighed: Weighing | None) -> Iterator[Said]:
     clause = happened(shares.cause, told).clause
     sure = how_sure(shares.hundredths / 100)
     if as_likely(shares):
-        yield f"Undecided{_several(shares, defined)}{basis}. {capital(clause)}."
+        yield f"Undecided{_several(shares, defined)}{basis}.{_less_likely(shares)} {capital(clause)}."
     else:
         start = f"{capital(sure)} " if sure else NONE_LIKELY
         named, sure = _named(shares, attribution, told), f"Probability {shares.probability}{basis}."
@@ -201,7 +208,7 @@ def _basis(shares: Shares, told: Explanation, weighed: Weighing | None) -> str:
         return f", from {form} answer{'' if form == 1 else 's'} that it was asked for once more"
     counted = sum(row.runs for row in counted_runs(shares.cause, evidence)) + form
     of_form = f" ({form} of them asked once more for its form)" if form and counted > form else ""
-    store = ", and from other trials of this store" if weighed and weighed.moved and told.rates.store else ""
+    store = ", and from other trials of this store" if weighed and weighed.starts and told.rates.store else ""
     return f", from the {counted:g} answers counted below{of_form}{store}"
 
 

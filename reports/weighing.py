@@ -24,10 +24,6 @@ from toolablate.reports.named_causes import LEAST_LEFT, favoured, in_the_table, 
 from toolablate.reports.run_groups import tells_form, total
 from toolablate.traces.records import Attribution, Mechanism
 
-LEAST_MOVED = 2
-"""Hundredths by which what is known of the store moves a probability; less is not told."""
-
-
 @dataclass(frozen=True, slots=True)
 class WeighedCause:
     """`without` and `there` are right runs of this trial without the cause, and with it; `share` its hundredths,
@@ -43,12 +39,11 @@ class WeighedCause:
 @dataclass(frozen=True, slots=True)
 class Weighing:
     """`starts` tells whether probabilities before any run are shown: not of a form that was asked for once more, which
-    has a rule of its own (`of_form`). `moved` tells whether what is known of the store changes a probability. `turned`
-    says that the runs alone favour another cause than those that the page names first; empty where they do not."""
+    has a rule of its own (`of_form`). `turned` says that the runs alone favour another cause than those that the page
+    names first; empty where they do not."""
 
     causes: tuple[WeighedCause, ...]
     starts: bool
-    moved: bool
     turned: str
 
     @property
@@ -68,8 +63,8 @@ HOW = (
     f"“{BEFORE}” is a cause's probability before this trial's runs are counted. It goes by how often taking that cause"
     " away changed answers, {known}. It is higher where early answers turn wrong at the cause. Runs then raise a cause"
     " if more of them are right without it than with it. Few runs raise it little, and what starts low needs many."
-    " Causes that the same runs take away share what these show. The probability is the part of such wrong answers that"
-    " taking the cause away would make right. What no cause explains is shared by"
+    " Causes that the same runs take away share what these show. A cause's probability is how likely it is that without"
+    " it this answer would have been right. What is left is shared by"
     f" {name_of('sampling_noise')} and {name_of('own_error')}: the likelier it is that some kind of run is mostly"
     f" right, the more of it is {name_of('sampling_noise')}. In brackets: 95 % intervals (Wilson)."
 )
@@ -91,7 +86,7 @@ def weighing(shares: Shares, told: Explanation) -> Weighing | None:
     attribution, evidence = told.explained.attribution, told.explained.evidence
     if attribution is None or attribution.method != "replay" or shares.cause == "unknown":
         return None
-    alone, before = blame(evidence), before_runs(evidence, told.rates)
+    before = before_runs(evidence, told.rates)
     known = {shares.cause: shares.hundredths, **dict(shares.others)}
     named = [(each, known[each]) for each in spoken_of(shares)]
     for each in in_the_table(shares, told)[len(named) :]:
@@ -111,9 +106,7 @@ def weighing(shares: Shares, told: Explanation) -> Weighing | None:
     if left or (starts and start):
         others = all_others(attribution, [each for each, _ in named], left, evidence) if left else ALL_OTHERS
         lines.append(WeighedCause(others, "", "", start, left))
-    moved = any(abs(round(100 * alone.get(each, 0.0)) - share) >= LEAST_MOVED for each, share in named)
-    turned = _turned(alone, before, told, shares)
-    return Weighing(tuple(lines), starts, moved, turned)
+    return Weighing(tuple(lines), starts, _turned(before, told, shares))
 
 
 def _left(named: Sequence[tuple[Mechanism, int]]) -> int:
@@ -136,9 +129,9 @@ def all_others(attribution: Attribution, named: Sequence[Mechanism], rest: int, 
 ALL_OTHERS = "all others"
 
 
-def _turned(alone: dict[Mechanism, float], before: dict[Mechanism, float], told: Explanation, shares: Shares) -> str:
+def _turned(before: dict[Mechanism, float], told: Explanation, shares: Shares) -> str:
     evidence, first = told.explained.evidence, (shares.cause, *(cause for cause, _ in as_likely(shares)))
-    favourite = favoured(evidence)
+    alone, favourite = blame(evidence), favoured(evidence)
     most = max(round(100 * alone.get(each, 0.0)) for each in first)
     if favourite in first or round(100 * alone[favourite]) <= most:
         return ""

@@ -185,20 +185,22 @@ def _signs_of_others(told: Explanation, shares: Shares) -> Iterator[str]:
     """What stands in the trace of causes of which no sentence of the page speaks."""
     evidence, known = told.explained.evidence, spoken_of(shares)
     adopted = evidence.signals.adoption
+
+    def sign(cause: Mechanism, what: str, *more: str) -> str:
+        return "; ".join((f"of {defined(cause)}, as {what}", *(more or ("no run takes it away",))))
+
     # What a reply without a readable answer took up may be right.
     if adopted is not None and adopted.is_new and evidence.score.verdict != "unparsed":
         cause = OF_FORMS[adopted.form]
         if cause not in known and "interaction" not in known:
-            pair = "".join(f"; {each}" for each in _side_by_side(cause, evidence))
-            yield f"of {quoted_name(cause)}, as {happened(cause, told).clause}{pair}"
+            yield sign(cause, happened(cause, told).clause, *_side_by_side(cause, evidence))
     if "tool_fault" not in known:
         left = unrecovered(evidence.signals.troubles)
         if failed := happened("tool_fault", told).clause if left else failed_for_a_time(evidence):
-            pair = "".join(f"; {each}" for each in _side_by_side("tool_fault", evidence)) if left else ""
-            yield f"of {quoted_name('tool_fault')}, as {failed}{pair}"
+            yield sign("tool_fault", failed, *(_side_by_side("tool_fault", evidence) if left else ()))
     if "budget" not in known and ran_out(evidence.signals):
         more = [row.told for row in levels_of(evidence) if row.changed == EXTENDED]
-        yield f"of {quoted_name('budget')}, as {'; '.join((happened('budget', told).clause, *more))}"
+        yield sign("budget", happened("budget", told).clause, *more)
 
 
 def _early_answers_against(cause: Mechanism, told: Explanation) -> Iterator[str]:
@@ -379,8 +381,8 @@ NOT_SHOWN = ", which does not show it"
 
 
 def drawn_again(rows: list[Row]) -> str:
-    """`drawn again: 2 of 8 right`."""
-    return rows[0].told if len(rows) == 1 else f"drawn again: {total(rows).came}"
+    """`with its last reply drawn again: 2 of 8 right`, or the sum of such rows."""
+    return rows[0].told if len(rows) == 1 else f"drawn again, all such rows together: {total(rows).came}"
 
 
 def _rows_against(cause: Mechanism, attribution: Attribution, told: Explanation) -> list[Row]:

@@ -67,8 +67,8 @@ def would_tell(told: Explanation) -> Iterator[Said]:
     requests = FEW if test.change == "--answer-now" else FEW * max(1, replies)
     row = _so_far(test, told)
     of_form = test.wrong == "format" and not test.change
-    read = ", as read or when asked once more" if of_form else ""
-    so_far = f" So far {row.count} right{read} ({row.changed})." if row is not None else ""
+    # How many of these could be read is not told by their scores.
+    so_far = "" if row is None or of_form else f" So far {row.count} right ({row.changed})."
     for_right, for_wrong = (" or ".join(_with_shares(side, told)) for side in _outcomes(test, told))
     right, wrong, expected = "Mostly right speaks", "mostly wrong", _expected(test, told)
     if of_form:
