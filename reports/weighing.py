@@ -24,6 +24,7 @@ from toolablate.reports.named_causes import LEAST_LEFT, favoured, in_the_table, 
 from toolablate.reports.run_groups import tells_form, total
 from toolablate.traces.records import Attribution, Mechanism
 
+
 @dataclass(frozen=True, slots=True)
 class WeighedCause:
     """`without` and `there` are right runs of this trial without the cause, and with it; `share` its hundredths,
