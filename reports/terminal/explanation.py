@@ -140,7 +140,7 @@ def step_lines(told: Explanation) -> Iterator[BeliefStep]:
     for step, (start, end) in enumerate(pairwise((*steps, len(told.conversation))), start=1):
         *some, last = _lines_of(told.conversation[start:end], start, answers_of(told)) or [(start, "(nothing)")]
         if again is not None and step - 1 == redrawn:
-            last = (last[0], f"{last[1]} (this reply drawn again: {count([again])} right)")
+            last = (last[0], f"{last[1]} (drawn again: {count([again])} right)")
         yield from (_line(step, event, what, None) for event, what in some)
         yield _line(step, *last, beliefs.get(step))
 

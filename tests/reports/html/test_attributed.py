@@ -94,7 +94,7 @@ def test_no_fall_is_marked_where_the_panel_knows_no_clear_place() -> None:
     assert marks[2].belief == ".00 (.00 to .32), by its last reply, drawn again: 0 of 8 right"
     assert "drawn again" not in marks[1].belief
     last = [step.line.what for step in told_steps(told)][-1]
-    assert last == "replies: Answer: B (this reply drawn again: 0 of 8 right)"
+    assert last == "replies: Answer: B (drawn again: 0 of 8 right)"
     assert figure.points[2].says.startswith("before event 2, by its last reply, drawn again: .00 (")
 
 
