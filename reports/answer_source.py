@@ -28,16 +28,36 @@ LEAST_CHARS = 2
 
 def answer_source(cause: Mechanism, told: Explanation, *, quoted: int | None) -> Iterator[Said]:
     """The line of the first result that has the final answer, unless it is the one that is `quoted` already, or of
-    another cause's tools. Where no result has it, this is said. Nothing of an answer that no scorer reads."""
+    another cause's tools. Where no result has it, this is said, if it does not speak against the cause (`unsourced`).
+    Nothing of an answer that no scorer reads."""
     wanted = _looked_for(told)
     if not wanted:
         return
-    yield from _taken_up_before(cause, told, wanted)
     at = _first_result(told, wanted, happened(cause, told).event)
     if at is not None and at != quoted and (cause == "interaction" or shows(at, told) == cause):
         yield f"{stands_in(at, told)}."
         yield _of_result(at, told, wanted)
-    yield from in_no_result(told)
+    if cause not in FORMS_OF:
+        yield from in_no_result(told)
+
+
+def unsourced(cause: Mechanism, told: Explanation) -> Iterator[Said]:
+    """Of a cause by results that no such result has the final answer; with one that has a single other wrong option,
+    which a later reply names."""
+    wanted, adopted = _looked_for(told), told.explained.evidence.signals.adoption
+    in_question = adopted is not None and adopted.in_question
+    if cause not in FORMS_OF or not wanted or in_question or [*_results_with(told, wanted, FORMS_OF[cause])]:
+        return
+    answer = one_line(", ".join(wanted), max_chars=60)
+    yield f"No result of {_WHOSE[cause]} has its answer, {answer}, in these words: how these led to it is not shown."
+    yield from _another_taken_up(cause, told, wanted)
+
+
+_WHOSE: Mapping[Mechanism, str] = {
+    "lock_in": "its code",
+    "retrieval_distraction": "its searches and pages",
+    "other_results": "the other tools",
+}
 
 
 def in_no_result(told: Explanation) -> Iterator[str]:
@@ -109,11 +129,9 @@ def _of_result(number: int, told: Explanation, wanted: Sequence[str]) -> Apart:
     return Apart(f"event {number}, {one_line(event.call.name)} gives: │ {telling_line(event.output, wanted)}")
 
 
-def _taken_up_before(cause: Mechanism, told: Explanation, wanted: Sequence[str]) -> Iterator[Said]:
-    """Of a cause by results that do not have the final answer: one that has a single other wrong option, which a later
-    reply names."""
-    forms, question = FORMS_OF.get(cause, ()), told.question
-    if not forms or question.target.kind != "choice" or [*_results_with(told, wanted, forms)]:
+def _another_taken_up(cause: Mechanism, told: Explanation, wanted: Sequence[str]) -> Iterator[Said]:
+    forms, question = FORMS_OF[cause], told.question
+    if question.target.kind != "choice":
         return
     named = _options(told)
     for letter, option in named.items():

@@ -54,9 +54,9 @@ WORDS: tuple[tuple[float, str], ...] = (
 """How sure a cause is called, from which probability on."""
 
 _WHAT: Mapping[Mechanism, str] = {
-    "retrieval_distraction": "a search result or page led it to a wrong answer",
-    "lock_in": "its own code led it to a wrong answer",
-    "other_results": "what they gave led it to a wrong answer",
+    "retrieval_distraction": "what a search or page gave cost it the right answer",
+    "lock_in": "what its own code gave cost it the right answer",
+    "other_results": "what they gave cost it the right answer",
     "interaction": "the results of two kinds of tools had a part in the wrong answer",
     "volume": "so much text, whatever it says, cost it the right answer",
     "calling": "making calls, whatever they return, cost it the right answer",
@@ -168,7 +168,7 @@ def quoted_name(cause: Mechanism) -> str:
 
 
 def defined(cause: Mechanism) -> str:
-    """`computational lock-in (its own code led it to a wrong answer)`, for where it is used first."""
+    """`computational lock-in (what its own code gave cost it the right answer)`, for where it is used first."""
     name, what = CAUSES[cause]
     return f"{name} ({what})"
 
@@ -272,6 +272,14 @@ def are_few(rows: Sequence[Row]) -> bool:
     """Whether so few runs may differ by chance: not where the interval of the first lies above that of the second."""
     known = intervals(rows)
     return min(row.runs for row in rows) < FEW and not (len(known) == 2 and known[1][1] < known[0][0])
+
+
+def which_are_few(without: Row, there: Row) -> str:
+    """Of two sums, as a clause; empty where neither is of few runs."""
+    few = without.runs < FEW, there.runs < FEW
+    if not any(few):
+        return ""
+    return "; these are few" if all(few) else f"; few are {'without' if few[0] else 'with'} it"
 
 
 AGAINST_CHANCE = 3.0

@@ -8,7 +8,8 @@ from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.levels import EXTENDED
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE, outside_signs, ran_out, unrecovered
 from toolablate.analysis.pairing import RIGHT
-from toolablate.reports.answer_source import result_with_answer, right_there, shows, stands_in
+from toolablate.reports.answer_source import result_with_answer, right_there, shows, stands_in, unsourced
+from toolablate.reports.cause_wording import chance
 from toolablate.reports.causes import (
     FEW,
     POSSIBLE,
@@ -67,6 +68,8 @@ from toolablate.traces.records import Attribution, Mechanism
 from toolablate.traces.terminal_text import one_line
 
 MOST_ROWS = 5
+LEAST_TOLD = 0.01
+"""Of the probability of a cause."""
 LEAST_RUNS = 3
 """Of a kind of run; what fewer say is counted alone, unless all are of fewer."""
 
@@ -85,11 +88,13 @@ def against(told: Explanation) -> Iterator[Said]:
                 f" Against {quoted_name(cause)}: {each[:1].lower()}{each[1:]}" for each in turn_against(cause, told)
             )
             yield f"It may be {defined(cause)}: {hundred(hundredths)}.{_raised_by(cause, told)}{turned}"
-    found = [line for cause in (shares.cause, *undecided) for line in _misfits(cause, undecided, told, shares)]
+    several = (shares.cause, *undecided)
+    found: list[Said] = [line for cause in several for line in _misfits(cause, undecided, told, shares)]
     signs = list(_signs_of_others(told, shares))
     unshown = list(unshown_by_its_pair(shares.cause, attribution, evidence))
     right = right_there(told) if shares.cause == "own_error" else ""
     found += [*unshown, *([f"{right}."] if right else []), *_answer_in_a_result(told, shares)]
+    found += [line for cause in several for line in unsourced(cause, told)]
     yield from found if found or apart or signs else ["Nothing found."]
     if shares.rest and (attribution.method != "replay" or shares.cause == "unknown"):
         # Elsewhere it is a line of the table of probabilities.
@@ -183,11 +188,15 @@ def _said_at_once(evidence: Evidence) -> bool:
 
 def _signs_of_others(told: Explanation, shares: Shares) -> Iterator[str]:
     """What stands in the trace of causes of which no sentence of the page speaks."""
-    evidence, known = told.explained.evidence, spoken_of(shares)
+    evidence, known, attribution = told.explained.evidence, spoken_of(shares), told.explained.attribution
     adopted = evidence.signals.adoption
 
     def sign(cause: Mechanism, what: str, *more: str) -> str:
-        return "; ".join((f"of {defined(cause)}, as {what}", *(more or ("no run takes it away",))))
+        likely = ""
+        if attribution is not None and attribution.method == "replay":
+            share = attribution.shares.get(cause, 0.0)
+            likely = f": {chance(share)}" if share >= LEAST_TOLD else f": under {chance(LEAST_TOLD)}"
+        return "; ".join((f"of {defined(cause)}{likely}, as {what}", *more))
 
     # What a reply without a readable answer took up may be right.
     if adopted is not None and adopted.is_new and evidence.score.verdict != "unparsed":
@@ -197,7 +206,7 @@ def _signs_of_others(told: Explanation, shares: Shares) -> Iterator[str]:
     if "tool_fault" not in known:
         left = unrecovered(evidence.signals.troubles)
         if failed := happened("tool_fault", told).clause if left else failed_for_a_time(evidence):
-            yield sign("tool_fault", failed, *(_side_by_side("tool_fault", evidence) if left else ()))
+            yield sign("tool_fault", failed, *(_side_by_side("tool_fault", evidence) if left else ["it worked again"]))
     if "budget" not in known and ran_out(evidence.signals):
         more = [row.told for row in levels_of(evidence) if row.changed == EXTENDED]
         yield sign("budget", happened("budget", told).clause, *more)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.levels import OFFERED, SCAFFOLD, WITHOUT_TOOLS
+from toolablate.analysis.attribution.replay_rules import calls_are_lock_in
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.answer_source import answer_source, in_no_result
@@ -17,6 +18,7 @@ from toolablate.reports.causes import (
     bears_difference,
     counted_runs,
     first_of,
+    name_of,
     of_kinds,
     one_change,
     pair_of,
@@ -24,9 +26,10 @@ from toolablate.reports.causes import (
     restores,
     sides,
     unchanged,
+    which_are_few,
     without_tools,
 )
-from toolablate.reports.changed_runs import EARLY, Row, capital, levels_of
+from toolablate.reports.changed_runs import EARLY, IGNORING, Row, capital, levels_of, of_scores
 from toolablate.reports.happened import (
     Said,
     events_named,
@@ -143,7 +146,7 @@ def _of_a_difference(cause: Mechanism, rows: list[Row], told: Explanation) -> It
         yield _comparison(cause, rows, evidence)
     if there and total(gone).share > total(there).share:
         if not shown or min(row.runs for row in rows) < FEW:
-            few = "; these are few" if min(total(gone).runs, total(there).runs) < FEW else ""
+            few = which_are_few(total(gone), total(there))
             yield f"All its runs together: without it {total(gone).came}, with it {total(there).came}{few}."
     elif not shown:
         yield "No run shows it: it is what the other rows leave."
@@ -151,6 +154,9 @@ def _of_a_difference(cause: Mechanism, rows: list[Row], told: Explanation) -> It
         yield from _without_rival(cause, gone, there, told)
     if not shown:
         yield from _among_calls(cause, gone, there)
+    if cause == "lock_in" and calls_are_lock_in(evidence):
+        ignoring = capital(of_scores(IGNORING, evidence.ignore_tools, evidence).told)
+        yield f"{ignoring}. So what its calls of code do whatever they give counts as {name_of(cause)} here."
     if (again := unchanged(evidence)) and total(again).share < RIGHT:
         whole = total(again)
         few = ", though these are few" if whole.runs < FEW else ""
@@ -167,7 +173,7 @@ def _among_calls(cause: Mechanism, gone: list[Row], there: list[Row]) -> Iterato
         return
     pair = [total(called), total(there)]
     if not bears_difference(pair) and bears_difference([total(gone), total(there)]):
-        few = "; these are few" if are_few(pair) else ""
+        few = which_are_few(*pair) if are_few(pair) else ""
         yield (
             f"Among runs with calls it does not show: without it {pair[0].came}, with it {pair[1].came}{few}. What"
             f" speaks for it is that runs without any call are mostly right: {total(bare).count}."
@@ -184,7 +190,7 @@ def _without_rival(cause: Mechanism, gone: list[Row], there: list[Row], told: Ex
     without = sides(rivals[0], evidence)[0]
     both, left = ([row for row in side if is_of(row, without)] for side in (gone, there))
     if both and left and (len(both), len(left)) != (len(gone), len(there)):
-        few = "; these are few" if min(total(both).runs, total(left).runs) < FEW else ""
+        few = which_are_few(total(both), total(left))
         name = quoted_name(rivals[0])
         yield f"Of these, runs without {name} too: without it {total(both).came}, with it {total(left).came}{few}."
     elif both and there and not left:
@@ -206,7 +212,7 @@ def _comparison(cause: Mechanism, rows: list[Row], evidence: Evidence) -> str:
     kept = f"{before[0].count} right ({_whole_name(before[0])})" if before else "this trial, which is wrong"
     decides = "" if restores(cause, evidence) else ". No single kind of run decides it"
     shows = undone.share > (before[0].share if before else 0.0)
-    few = "; these are few" if are_few(rows) else ""
+    few = (which_are_few(rows[0], rows[1]) if before else "; these are few") if are_few(rows) else ""
     too = ", though without it most are wrong too" if undone.share < RIGHT else ""
     too = ", though with it most are right too" if before and before[0].share > RIGHT else too
     shown = f"{too}{few}" if shows else "" if decides else ", which does not show it"

@@ -319,7 +319,12 @@ def _named(evidence: Evidence) -> Mapping[_Blamed, Mechanism]:
     named = dict(OF_PARTS)
     for kind in _kinds_without_content(evidence):
         named[kind] = "calling"
-    return {**named, "calling": "lock_in"} if named["code"] == "lock_in" and _comes_back(evidence) else named
+    return {**named, "calling": "lock_in"} if calls_are_lock_in(evidence) else named
+
+
+def calls_are_lock_in(evidence: Evidence) -> bool:
+    """Whether what its calls do, whatever they give, is named so."""
+    return "code" not in _kinds_without_content(evidence) and _comes_back(evidence)
 
 
 def _kinds_without_content(evidence: Evidence) -> frozenset[ToolKind]:

@@ -165,7 +165,7 @@ def part(told: Explanation, title: str) -> str:
 def test_a_trial_is_told_in_four_parts() -> None:
     told = explanation(explained(shares={"retrieval_distraction": 0.82, "lock_in": 0.15, "calling": 0.03}))
     assert part(told, "Verdict") == (
-        "Very likely retrieval distraction (a search result or page led it to a wrong answer): web_search gave its"
+        "Very likely retrieval distraction (what a search or page gave cost it the right answer): web_search gave its"
         " wrong answer, molecular nitrogen (event 1): it believed a misleading result. Probability .82, from the 36"
         " answers counted below. Its last reply says, which need not be why:"
         " Apart(text='event 2: │ By what I found it is molecular nitrogen.')"
@@ -179,7 +179,7 @@ def test_a_trial_is_told_in_four_parts() -> None:
     )
     assert part(told, "How we know") == (
         "The clearest comparison, in which this alone differs: without it 3 of 4 right (with no result at event 1), with it"
-        " 2 of 8 right (with all replies after its first result drawn again); these are few."
+        " 2 of 8 right (with all replies after its first result drawn again); few are without it."
         " All its runs together: without it 17 of 20 right, with it 2 of 16 right."
         " With all replies after its first result drawn again: 2 of 8 right, which speaks against sampling noise."
         " Asked at once after its steps, this trial turns wrong at event 1: 15 of 16 right before it, 0 of 8 after it."
@@ -188,7 +188,7 @@ def test_a_trial_is_told_in_four_parts() -> None:
         " Apart(text='event 1, web_search gives: │ Plants take molecular nitrogen from the air.')"
     )
     assert part(told, "What speaks against it") == (
-        "It may be computational lock-in (its own code led it to a wrong answer): .15. No row tests it apart."
+        "It may be computational lock-in (what its own code gave cost it the right answer): .15. No row tests it apart."
     )
     assert part(told, "What would tell") == (
         "8 replays with another question's result at event 1 (about 8 requests). Mostly right speaks for “retrieval"
@@ -411,7 +411,9 @@ def test_what_needs_no_tool_is_one_where_it_is_likelier_together_than_the_likeli
         " lock-in: .42."
     )
     assert part(told, "Verdict").startswith("Undecided: sampling noise (it can answer the question,")
-    assert ", which need no tool, together: .58, or computational lock-in (its own code led it" in part(told, "Verdict")
+    assert ", which need no tool, together: .58, or computational lock-in (what its own code gave" in part(
+        told, "Verdict"
+    )
     assert contradictions(told) == []
 
 

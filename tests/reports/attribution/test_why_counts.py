@@ -41,7 +41,7 @@ def of_calling(found: DecompositionInputs, outset: Scores = ()) -> Explanation:
 
 
 def test_where_only_runs_without_calls_bear_a_cause_out_this_is_said() -> None:
-    said = "Among runs with calls it does not show: without it 0 of 4 right, with it 0 of 8 right; these are few."
+    said = "Among runs with calls it does not show: without it 0 of 4 right, with it 0 of 8 right; few are without it."
     shown, unshown = (
         explanation(explained(evidence(pivotal=None, inputs=inputs(replay=of_search(right, 4))))) for right in (4, 0)
     )
@@ -227,7 +227,7 @@ def test_where_all_runs_are_set_side_by_side_those_without_the_strongest_rival_a
         flip=None,
     )
     assert (
-        "with it 2 of 11 right; these are few. Of these, runs without “tool fault” too: without it 4 of 4 right, with it"
+        "with it 2 of 11 right; few are without it. Of these, runs without “tool fault” too: without it 4 of 4 right, with it"
         " 2 of 7 right;"
     ) in part(told, "How we know")
     assert contradictions(told) == []

@@ -253,7 +253,10 @@ def test_what_a_traceback_shows_and_a_list_of_all_options_are_no_source_of_an_an
     shown = f"{part(told, 'Verdict')} {part(told, 'How we know')}"
     assert "gave its wrong answer" not in shown
     assert "stands in the result" not in shown
-    assert "No result gives its answer, molecular nitrogen, alone; whether one implies it is not looked at." in shown
+    unsourced = (
+        "No result of its code has its answer, molecular nitrogen, in these words: how these led to it is not shown."
+    )
+    assert unsourced in part(told, "What speaks against it")
     assert contradictions(told) == []
 
 
@@ -439,3 +442,39 @@ def test_replays_with_twice_the_room_that_were_made_are_told_beside_those_that_w
     assert "go on with twice the room" in said
     assert "So far 1 of 2 right (with twice the budget)." in said
     assert contradictions(told) == []
+
+
+def test_signs_of_less_likely_causes_have_their_probability_and_say_what_became_of_them() -> None:
+    events = (
+        *ran("f(1)", "", status="error", error="injected_failure"),
+        *ran("f(1)", "2"),
+        *searched("gas", "molecular nitrogen"),
+        *ended("Answer: B"),
+    )
+    shares: dict[Mechanism, float] = {"own_error": 0.96, "retrieval_distraction": 0.04}
+    told = told_by(events, mechanism="own_error", shares=shares, distraction=None, trajectory=None, flip=None)
+    against = part(told, "What speaks against it")
+    fault = "of tool fault (a tool that did not work cost it the right answer): under .01, as python failed for a time"
+    assert f"{fault} (event 1); it worked again" in against
+    assert contradictions(told) == []
+
+
+def test_calls_that_are_named_with_the_computation_are_said_to_be() -> None:
+    """It comes back to the right answer when told to ignore its results, so that the calls are the computation's."""
+    events = (*ran("print(f(1))", "molecular nitrogen"), *ended("It is molecular nitrogen.\nAnswer: B"))
+    replay = Replay(rollouts={frozenset({"code"}): (0.0, 1.0)}, last_reply=(0.0, 0.0))
+    found = replace(inputs(replay=replay), tools=frozenset({"code"}))
+    for ignoring, said in (((1.0, 1.0), True), ((0.0, 0.0), False)):
+        told = told_by(
+            events,
+            mechanism="lock_in",
+            distraction=None,
+            inputs=found,
+            pivotal=None,
+            trajectory=believed((8, 0, 0)),
+            flip=None,
+            ignore_tools=ignoring,
+        )
+        counted = "Told to ignore its tool results: 2 of 2 right. So what its calls of code do"
+        assert (counted in part(told, "How we know")) == said
+        assert contradictions(told) == []
