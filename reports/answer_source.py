@@ -119,8 +119,9 @@ def _results_with(told: Explanation, wanted: Sequence[str], forms: Sequence[Form
 
 
 def _holds(text: str, wanted: str) -> bool:
-    """As a word or number of its own."""
-    return re.search(rf"(?<![\w.]){re.escape(wanted.strip())}(?!\w|\.\d)", text, re.IGNORECASE) is not None
+    """As a word or number of its own; scripts that write no blanks have no such bounds."""
+    alone = rf"(?<![a-z0-9_.]){re.escape(wanted.strip())}(?![a-z0-9_]|\.\d)"
+    return re.search(alone, text, re.IGNORECASE) is not None
 
 
 def _of_result(number: int, told: Explanation, wanted: Sequence[str]) -> Apart:

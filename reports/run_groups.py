@@ -63,7 +63,8 @@ def run_groups(told: Explanation) -> Iterator[RunGroup]:
             yield from _groups(f"{WITHOUT} “{name_of(cause)}”", gone, evidence, others)
             yield from _groups(f"{WITH} “{name_of(cause)}”", _not_all_kept(there, cause, told), evidence, others)
         else:
-            yield from _groups(COUNTED, counted, evidence, others)
+            of_others = f"{COUNTED} for the other causes" if tells_form(attribution, evidence) else COUNTED
+            yield from _groups(of_others, counted, evidence, others)
     left = uncounted(evidence)
     if attribution is not None and tells_form(attribution, evidence):
         yield from _group(FORM, [row for row in left if row.changed == RE_ASKED], evidence, ())

@@ -63,20 +63,20 @@ class Turn:
 
 def turn_of(evidence: EvidenceOutline) -> Turn | None:
     """Where they are mostly right before it and mostly wrong after it; None where no such place is known."""
-    found = _likeliest_turn(evidence)
+    found = unsure_turn(evidence)
     return found if found is not None and found.confidence >= SURE else None
 
 
 def likely_turn(evidence: EvidenceOutline, event: int | None) -> Turn | None:
     """The likeliest place, where it is not known, if it holds this event; None is any place."""
-    found = _likeliest_turn(evidence)
+    found = unsure_turn(evidence)
     # Half right before it is no more than a guess.
     if found is None or found.confidence >= SURE or found.before.share == RIGHT:
         return None
     return found if event is None or found.holds(event) else None
 
 
-def _likeliest_turn(evidence: EvidenceOutline) -> Turn | None:
+def unsure_turn(evidence: EvidenceOutline) -> Turn | None:
     """Where they fall most, however sure the place is; None where that is no turn from right to wrong for good."""
     flip, beliefs = evidence.flip, asked_at(evidence)
     if flip is None or not beliefs:

@@ -62,6 +62,7 @@ from toolablate.reports.turn import (
     right_until,
     split_at,
     turn_of,
+    unsure_turn,
 )
 from toolablate.reports.weighing import all_others
 from toolablate.traces.records import Attribution, Mechanism
@@ -281,6 +282,8 @@ def _at_no_clear_place(event: int | None, evidence: Evidence) -> str:
     if near := likely_turn(evidence, None):
         named = "" if event is None else f", and what is named here is event {event}"
         return f"Early answers turn wrong, likeliest {near.where}{named}: {near.counts}."
+    if event is None and (place := unsure_turn(evidence)):
+        return f"Early answers turn wrong at no clear place; likeliest {place.where}: {place.counts}."
     return f"Early answers turn wrong at no clear place; {where}: {after} right{up_to}."
 
 
@@ -405,8 +408,8 @@ def _rows_against(cause: Mechanism, attribution: Attribution, told: Explanation)
         again = unchanged(evidence)
         return [row for row in levels if row.share < RIGHT and row.changed != AS_WAS and row not in again]
     if cause == "format" and evidence.re_asked:
-        # Of these, too, what could not be read was asked for once more.
-        return []
+        # Of these, too, what could not be read was asked for once more: what is wrong has a wrong answer.
+        return [row for row in unchanged(evidence) if row.share < RIGHT]
     if cause == "unknown":
         return []
     if attribution.method != "replay":

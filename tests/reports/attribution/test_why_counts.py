@@ -250,3 +250,21 @@ def test_rows_of_one_or_two_runs_beside_others_have_their_sum() -> None:
         told, "What speaks against it"
     )
     assert contradictions(told) == []
+
+
+def test_a_lost_form_is_told_of_redraws_that_are_wrong_in_any_form() -> None:
+    events = (*searched("gas", "x"), *ended("It is the second one."))
+    told = told_by(
+        events,
+        mechanism="format",
+        shares={"format": 0.95, "sampling_noise": 0.05},
+        score=wrong().model_copy(update={"verdict": "unparsed", "extracted": ()}),
+        re_asked=(1.0, 1.0),
+        inputs=inputs(replay=Replay(rollouts={frozenset({"search"}): (1.0,)}, last_reply=(0.0, 0.0))),
+        pivotal=None,
+        trajectory=None,
+        flip=None,
+    )
+    against = part(told, "What speaks against it")
+    assert "Rows that do not fit “format lost”: with its last reply drawn again: 0 of 2 right" in against
+    assert contradictions(told) == []

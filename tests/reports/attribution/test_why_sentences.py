@@ -478,3 +478,14 @@ def test_calls_that_are_named_with_the_computation_are_said_to_be() -> None:
         counted = "Told to ignore its tool results: 2 of 2 right. So what its calls of code do"
         assert (counted in part(told, "How we know")) == said
         assert contradictions(told) == []
+
+
+def test_an_answer_in_a_script_without_blanks_is_found_within_its_sentence() -> None:
+    choices = ("分区加料", "模型预测控制的分区加料", "一次加料")
+    result = "柏岭化工厂的试验表明，模型预测控制的分区加料的副产物量最小。"
+    told = told_by(
+        (*searched("柏岭", result), *ended("Answer: B")), mechanism="retrieval_distraction", trajectory=None, flip=None
+    )
+    told = replace(told, question=told.question.model_copy(update={"choices": choices}))
+    assert _first_result(told, [choices[1]], None) == 1
+    assert "No result of its searches" not in part(told, "What speaks against it")
