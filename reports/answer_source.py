@@ -168,7 +168,7 @@ def course(told: Explanation) -> Iterator[str]:
     for (event, letter), after in zip(gave, [*(event for event, _ in gave[1:]), last], strict=True):
         which = "the right answer, " if letter in target.letters else ""
         taken = _named_in(told, [options[letter]], event)
-        took = f", and event {taken} names it" if taken is not None and taken < after else ""
+        took = f", and the text of event {taken} names it" if taken is not None and taken < after else ""
         said.append(f"event {event} has {which}{letter}, {one_line(options[letter], max_chars=60)}, alone{took}")
     same = gave[-1][1] == final[0]
     end = ", and it answered that" if same else f"; it answered {final[0]} all the same"

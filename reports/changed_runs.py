@@ -175,6 +175,9 @@ def row_of(level: Level, evidence: Evidence) -> Row:
     row = Row(_changed(level, evidence), tally.runs, tally.right, _graded(evidence), run_again=level.run_again)
     if level.what == WITHOUT_TOOLS and evidence.signals.prompted and evidence.inputs.arms.scaffold:
         return replace(row, beyond=" and without this prompt")
+    runs = evidence.all_runs
+    if level.what == LAST_REPLY and evidence.score.verdict == "unparsed" and runs is not None and runs.last_reply:
+        return replace(row, beyond=f" ({len(runs.last_reply) - runs.unread} of them readable at once)")
     if row.changed.startswith(EARLY) and ran_out(evidence.signals) and _is_before_last_reply(level, evidence):
         return replace(row, beyond=", its limit as it was")
     if level.what in (OFFERED, SHAM, PLACEBO):

@@ -45,9 +45,9 @@ FORMS_OF: Mapping[Mechanism, tuple[Form, ...]] = {
 }
 OF_FORMS: Mapping[Form, Mechanism] = {form: cause for cause, forms in FORMS_OF.items() for form in forms}
 _HOW: Mapping[Distraction, str] = {
-    "misleading_adoption": "it believed a misleading result",
-    "existence_as_norm": "it took what exists for what is right",
-    "over_engineering": "it built a simple answer up into an elaborate one",
+    "misleading_adoption": "a misleading result believed",
+    "existence_as_norm": "what exists taken for what is right",
+    "over_engineering": "a simple answer built up into an elaborate one",
 }
 _FINITE = "tries some cases of a question that is about all"
 _LIMITS = {
@@ -75,7 +75,7 @@ def happened(cause: Mechanism, told: Explanation) -> Happened:
         case "budget":
             return _of_limit(told)
         case "tool_fault":
-            return _of_faults(evidence)
+            return _of_faults(told)
         case "format":
             return _of_form(told)
         case "own_error" if evidence.signals.repair is not None:
@@ -97,7 +97,7 @@ def _of_results(cause: Mechanism, told: Explanation) -> Happened:
     signals, how = evidence.signals, ""
     attribution = told.explained.attribution
     if cause == "retrieval_distraction" and attribution is not None and attribution.distraction:
-        how = f": {_HOW[attribution.distraction]}"
+        how = f", of the kind: {_HOW[attribution.distraction]}"
     turn = turn_of(evidence)
     turned = [
         call.event for call in signals.calls if call.form in forms and call.gave and turn and turn.holds(call.event)
@@ -162,7 +162,8 @@ def _of_limit(told: Explanation) -> Happened:
     return Happened(f"it was stopped by the limit of {limit}{_at(last_reply(told))}", last_reply(told))
 
 
-def _of_faults(evidence: Evidence) -> Happened:
+def _of_faults(told: Explanation) -> Happened:
+    evidence = told.explained.evidence
     left = unrecovered(evidence.signals.troubles)
     if not left:
         return Happened("no tool failed for good")
@@ -176,11 +177,17 @@ def _of_faults(evidence: Evidence) -> Happened:
         again = f"{'was' if len(tools) == 1 else 'were'} not called after {last}"
         ended = ran_out(evidence.signals) and all(call.event <= events[-1] for call in evidence.signals.calls)
         again = "a limit left it no further call" if ended else again
+        asked = [at for at, event in enumerate(told.conversation) if at > events[-1] and _asks_for(event, tools)]
+        again = f"its next call was not carried out (event {asked[0]})" if asked else again
     since = [each for each in evidence.signals.troubles if each.event > events[0] and one_line(each.tool) in tools]
     own = [each.event for each in since if each.kind == "exception"]
     beside = f"; at {events_named(own)} by an error of its code" if own else ""
     also = "".join(f"; {each}" for each in [failed_for_a_time(evidence)] if each)
     return Happened(f"{' and '.join(tools)} failed ({events_named(events)}{beside}), and {again}{also}", events[0])
+
+
+def _asks_for(event: Event, tools: Sequence[str]) -> bool:
+    return isinstance(event, ModelCall) and any(one_line(each.name) in tools for each in event.reply.message.tool_calls)
 
 
 def gave_nothing(cause: Mechanism, evidence: Evidence) -> bool:
@@ -389,6 +396,16 @@ def reply_of(call: int, told: Explanation) -> int:
     """The event of the reply that makes a call, which holds what it says."""
     made = [at for at, event in enumerate(told.conversation[:call]) if isinstance(event, ModelCall)]
     return made[-1] if made else call
+
+
+def own_events(cause: Mechanism, told: Explanation) -> tuple[int, ...]:
+    """The event that shows it; of code also that of its result."""
+    event = happened(cause, told).event
+    if event is None:
+        return ()
+    gave = (at for at, each in enumerate(told.conversation) if at > event and isinstance(each, ToolCall))
+    is_reply = isinstance(told.conversation[event], ModelCall) if event < len(told.conversation) else False
+    return (event, *([at] if is_reply and (at := next(gave, None)) is not None else []))
 
 
 def last_reply(told: Explanation) -> int | None:

@@ -1,7 +1,6 @@
 """Which causes a page gives a probability of their own."""
 
-from toolablate.analysis.attribution.evidence import Evidence, Explanation
-from toolablate.analysis.attribution.replay_rules import blame
+from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.trace_rules import outside_signs
 from toolablate.reports.causes import POSSIBLE, Shares, as_likely, ranked, shares_of
 from toolablate.reports.happened import sign_in
@@ -34,15 +33,8 @@ def spoken_of(shares: Shares) -> list[Mechanism]:
 
 
 def in_the_table(shares: Shares, told: Explanation) -> list[Mechanism]:
-    """Those with a line in the table of probabilities: also from `LISTED` on, and what the runs favour by themselves,
-    however improbable the store makes it."""
-    attribution, evidence = told.explained.attribution, told.explained.evidence
+    """Those with a line in the table of probabilities: also from `LISTED` on."""
+    attribution = told.explained.attribution
     assert attribution is not None
     likely = [each for each, share in ranked(attribution) if round(100 * share) >= LISTED]
-    return list(dict.fromkeys((*spoken_of(shares), *likely, favoured(evidence))))
-
-
-def favoured(evidence: Evidence) -> Mechanism:
-    """By the runs of the trial alone."""
-    alone = blame(evidence)
-    return max(alone, key=lambda each: alone[each])
+    return list(dict.fromkeys((*spoken_of(shares), *likely)))

@@ -10,13 +10,14 @@ Rules, so that no sentence contradicts another, or the table of all runs:
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.answer_source import course
 from toolablate.reports.causes import (
+    CAUSES,
     Shares,
     as_likely,
     counted_runs,
@@ -68,13 +69,23 @@ def why_parts(told: Explanation) -> tuple[WhyPart, ...]:
         WhyPart(_against_title(told), tuple(against(told))),
         WhyPart("What would tell", tuple(would_tell(told))),
     )
-    return tuple(part for part in found if part.lines)
+    return tuple(part for part in _explained_names(found, weighed) if part.lines)
+
+
+def _explained_names(parts: Sequence[WhyPart], weighed: Weighing | None) -> Iterator[WhyPart]:
+    """With what each cause of the table is that no sentence says."""
+    said = " ".join(str(line) for part in parts for line in part.lines)
+    table = " ".join(each.name for each in weighed.causes) if weighed is not None else ""
+    unsaid = [f"“{name}”: {what}" for name, what in CAUSES.values() if name in table and f"{name} (" not in said]
+    for part in parts:
+        more = (f"Also in the table: {'; '.join(unsaid)}.",) if part.title == WEIGHED and unsaid else ()
+        yield replace(part, lines=(*part.lines, *more))
 
 
 def _how(weighed: Weighing, told: Explanation) -> tuple[str, ...]:
     if not weighed.starts:
         return (of_form(sum(told.explained.evidence.re_asked), len(told.explained.evidence.re_asked)),)
-    return tuple(filter(None, (HOW.format(known=OF_STORE if told.rates.store else OF_ANY), weighed.turned)))
+    return (HOW.format(known=OF_STORE if told.rates.store else OF_ANY),)
 
 
 def _against_title(told: Explanation) -> str:
@@ -138,7 +149,8 @@ def _verdict(told: Explanation, weighed: Weighing | None) -> Iterator[Said]:
     clause = happened(shares.cause, told).clause
     sure = how_sure(shares.hundredths / 100)
     if as_likely(shares):
-        yield f"Undecided{_several(shares, defined)}{basis}.{_less_likely(shares)} {capital(clause)}."
+        first = capital(clause) if shares.cause in BY_CHANCE else f"If it was {name_of(shares.cause)}: {clause}"
+        yield f"Undecided{_several(shares, defined)}{basis}.{_less_likely(shares)} {first}."
     else:
         start = f"{capital(sure)} " if sure else NONE_LIKELY
         named, sure = _named(shares, attribution, told), f"Probability {shares.probability}{basis}."

@@ -13,6 +13,9 @@ SURE = 0.8
 LEAST_FALL = 0.3
 """Of the share of right early answers; less is no turn."""
 
+LEAST_ASKED = 8
+"""Early answers before a turn, of which only half are right."""
+
 AT_CALLS: frozenset[Mechanism] = frozenset(
     {"retrieval_distraction", "lock_in", "other_results", "interaction", "volume", "calling", "tool_fault"}
 )
@@ -70,8 +73,9 @@ def turn_of(evidence: EvidenceOutline) -> Turn | None:
 def likely_turn(evidence: EvidenceOutline, event: int | None) -> Turn | None:
     """The likeliest place, where it is not known, if it holds this event; None is any place."""
     found = unsure_turn(evidence)
-    # Half right before it is no more than a guess.
-    if found is None or found.confidence >= SURE or found.before.share == RIGHT:
+    # Half right of few before it is no more than a guess.
+    guessed = found is not None and found.before.share == RIGHT and found.before.asked < LEAST_ASKED
+    if found is None or found.confidence >= SURE or guessed:
         return None
     return found if event is None or found.holds(event) else None
 
@@ -122,6 +126,24 @@ def right_before(evidence: Evidence) -> int:
     trial wrong. 0 where none were."""
     right = [each for each in asked_at(evidence) if count([each]).share > RIGHT]
     return evidence.steps[right[-1].step] if right else 0
+
+
+def first_said(evidence: Evidence) -> tuple[Turn, str] | None:
+    """Where early answers begin to be the final one, which none before is, with these counts of them in place of right
+    ones, and this answer. None of fewer than `LEAST_SAID` on either side, or where fewer than half are afterwards."""
+    own, beliefs = ", ".join(evidence.score.extracted), asked_at(evidence)
+    said = [round(each.options[own].mean * each.samples) if own in each.options else 0 for each in beliefs]
+    at = next((place for place, times in enumerate(said) if times), 0)
+    before, after = (
+        Count(sum(times), sum(each.samples for each in some))
+        for times, some in ((said[:at], beliefs[:at]), (said[at:], beliefs[at:]))
+    )
+    if min(before.asked, after.asked) < LEAST_SAID or after.share < RIGHT:
+        return None
+    return Turn(evidence.steps[beliefs[at - 1].step], evidence.steps[beliefs[at].step], before, after, 1.0), own
+
+
+LEAST_SAID = 4
 
 
 def split_at(event: int, evidence: Evidence) -> tuple[Count | None, Count | None]:

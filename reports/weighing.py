@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
-from toolablate.analysis.attribution.replay_rules import RE_ASKED_PRIOR, before_runs, blame
+from toolablate.analysis.attribution.replay_rules import RE_ASKED_PRIOR, before_runs
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.reports.cause_wording import chance
 from toolablate.reports.causes import (
     Shares,
-    as_likely,
     counted_runs,
     hundred,
     intervals,
@@ -20,8 +19,8 @@ from toolablate.reports.causes import (
 )
 from toolablate.reports.changed_runs import RE_ASKED, Row, of_scores
 from toolablate.reports.happened import gave_nothing
-from toolablate.reports.named_causes import LEAST_LEFT, favoured, in_the_table, spoken_of
-from toolablate.reports.run_groups import tells_form, total
+from toolablate.reports.named_causes import LEAST_LEFT, in_the_table, spoken_of
+from toolablate.reports.run_groups import is_of, tells_form, total
 from toolablate.traces.records import Attribution, Mechanism
 
 
@@ -40,32 +39,34 @@ class WeighedCause:
 @dataclass(frozen=True, slots=True)
 class Weighing:
     """`starts` tells whether probabilities before any run are shown: not of a form that was asked for once more, which
-    has a rule of its own (`of_form`). `turned` says that the runs alone favour another cause than those that the page
-    names first; empty where they do not."""
+    has a rule of its own (`of_form`)."""
 
     causes: tuple[WeighedCause, ...]
     starts: bool
-    turned: str
 
     @property
     def table(self) -> tuple[tuple[str, ...], ...]:
         """The heads, then a row for each cause."""
         rows = [
-            (each.name, each.without, each.there, hundred(each.before) if self.starts else "", hundred(each.share))
+            (each.name, each.without, each.there, _start(each) if self.starts else "", hundred(each.share))
             for each in self.causes
         ]
         columns = zip(HEADS, *rows, strict=True)
         return tuple(zip(*(column for column in columns if any(column[1:])), strict=True))
 
 
+def _start(cause: WeighedCause) -> str:
+    return hundred(cause.before) if cause.before or cause.name.startswith(ALL_OTHERS) else "under .01"
+
+
 BEFORE = "Before its runs"
 HEADS = ("Cause", "Right without it", "Right with it", BEFORE, "Probability")
 HOW = (
     f"“{BEFORE}” is a cause's probability before this trial's runs are counted. It goes by how often taking that cause"
-    " away changed answers, {known}. It is higher where early answers turn wrong at the cause. Runs then raise a cause"
-    " if more of them are right without it than with it. Few runs raise it little, and what starts low needs many."
-    " Causes that the same runs take away share what these show. A cause's probability is how likely it is that without"
-    " it this answer would have been right. What is left is shared by"
+    " away changed answers, {known}. It can be higher where early answers turn wrong at the cause. The runs then raise"
+    " the causes that fit them best, and lower the others. A cause fits if runs without it are mostly right and runs"
+    " with it mostly wrong. Causes that the same runs take away share what these show. A cause's probability is how"
+    " likely it is that without it this answer would have been right. What is left is shared by"
     f" {name_of('sampling_noise')} and {name_of('own_error')}: the likelier it is that some kind of run is mostly"
     f" right, the more of it is {name_of('sampling_noise')}. In brackets: 95 % intervals (Wilson)."
 )
@@ -107,7 +108,7 @@ def weighing(shares: Shares, told: Explanation) -> Weighing | None:
     if left or (starts and start):
         others = all_others(attribution, [each for each, _ in named], left, evidence) if left else ALL_OTHERS
         lines.append(WeighedCause(others, "", "", start, left))
-    return Weighing(tuple(lines), starts, _turned(before, told, shares))
+    return Weighing(tuple(lines), starts)
 
 
 def _left(named: Sequence[tuple[Mechanism, int]]) -> int:
@@ -130,27 +131,15 @@ def all_others(attribution: Attribution, named: Sequence[Mechanism], rest: int, 
 ALL_OTHERS = "all others"
 
 
-def _turned(before: dict[Mechanism, float], told: Explanation, shares: Shares) -> str:
-    evidence, first = told.explained.evidence, (shares.cause, *(cause for cause, _ in as_likely(shares)))
-    alone, favourite = blame(evidence), favoured(evidence)
-    most = max(round(100 * alone.get(each, 0.0)) for each in first)
-    if favourite in first or round(100 * alone[favourite]) <= most:
-        return ""
-    gone, there = (total(side) for side in sides(favourite, evidence))
-    counts = f" ({gone.count} right without it, {there.count} with it)" if gone.runs and there.runs else ""
-    start = before.get(favourite, 0.0)
-    low = start < before.get(shares.cause, 0.0)
-    turned = f"it starts at {chance(start)}" if low else "other trials of this store turn it"
-    return f"By its runs alone {name_of(favourite)} would come first{counts}, but {turned}."
-
-
 def _runs(cause: Mechanism, first: Mechanism, attribution: Attribution, evidence: Evidence) -> tuple[str, str]:
     """`24 of 32 (58 to 87 %)` without it, and with it. What needs no tool has the runs of the likeliest cause."""
     if cause == "format" and tells_form(attribution, evidence):
         return f"{_sum([of_scores(RE_ASKED, evidence.re_asked, evidence)])} asked once more for its form", ""
     if cause == "interaction" and (kinds := of_kinds(evidence)):
-        *each, both = (row.count for row in kinds)
-        return f"{both} without both results", f"{' and '.join(each)} without one of them"
+        *each, _ = (row.count for row in kinds)
+        search, code = (sides(one, evidence)[0] for one in ("retrieval_distraction", "lock_in"))
+        both = [row for row in search if is_of(row, code)] or [kinds[-1]]
+        return f"{total(both).count} without both results", f"{' and '.join(each)} without one of them"
     gone, there = sides(cause, evidence)
     if gone:
         return _sum(gone), _sum(there) if there else ""

@@ -18,6 +18,7 @@ from toolablate.reports.causes import (
     are_few,
     as_likely,
     bears_difference,
+    counted_runs,
     defined,
     first_of,
     hundred,
@@ -42,31 +43,29 @@ from toolablate.reports.changed_runs import (
     of_scores,
     uncounted,
 )
+from toolablate.reports.early_answers_against import (
+    OF_RESULTS,
+    early_answers_against,
+    said_at_once,
+    turn_against,
+)
 from toolablate.reports.happened import (
     OF_FORMS,
     Said,
     failed_for_a_time,
     happened,
-    named_in_reply,
     never_without_tools,
     same_without_tools,
     sign_in,
 )
 from toolablate.reports.named_causes import named_shares, spoken_of
-from toolablate.reports.run_groups import total
+from toolablate.reports.run_groups import by_calls, total
 from toolablate.reports.turn import (
     AT_CALLS,
-    asked_at,
-    count,
-    likely_turn,
     right_until,
-    split_at,
-    turn_of,
-    unsure_turn,
 )
 from toolablate.reports.weighing import all_others
 from toolablate.traces.records import Attribution, Mechanism
-from toolablate.traces.terminal_text import one_line
 
 MOST_ROWS = 5
 LEAST_TOLD = 0.01
@@ -93,7 +92,7 @@ def against(told: Explanation) -> Iterator[Said]:
     found: list[Said] = [line for cause in several for line in _misfits(cause, undecided, told, shares)]
     signs = list(_signs_of_others(told, shares))
     unshown = list(unshown_by_its_pair(shares.cause, attribution, evidence))
-    right = right_there(told) if shares.cause == "own_error" else ""
+    right = right_there(told) if shares.cause in ("own_error", *OF_RESULTS) else ""
     found += [*unshown, *([f"{right}."] if right else []), *_answer_in_a_result(told, shares)]
     found += [line for cause in several for line in unsourced(cause, told)]
     yield from found if found or apart or signs else ["Nothing found."]
@@ -127,24 +126,35 @@ def _misfits(cause: Mechanism, undecided: Sequence[Mechanism], told: Explanation
     assert attribution is not None
     rows = _rows_against(cause, attribution, told)
     rows += _ignoring(cause, evidence)
-    early = list(_early_answers_against(cause, told))
+    early = list(early_answers_against(cause, told))
     # Early answers before any call are a row as well.
     rows = [row for row in rows if not (early and row.changed == BEFORE)]
     again = unchanged(evidence) if cause == "sampling_noise" else []
-    texts = [drawn_again(again)] if again and total(again).share < RIGHT else []
-    large = [row for row in rows if row.runs >= LEAST_RUNS]
-    texts += [row.told for row in large]
-    texts += [row.told for row in _uncounted_against(cause, attribution, evidence)]
-    few = [row for row in rows if row not in large] if texts else []
-    texts = texts or [row.told for row in rows]
+    texts = [drawn_again(again)] if again and against_chance(again) else []
+    rows += _uncounted_against(cause, attribution, evidence)
+    texts += [row.told for row in sorted(rows, key=lambda row: -row.runs)]
     more = f"; and {len(texts) - MOST_ROWS} more" if len(texts) > MOST_ROWS else ""
-    more += f"; and {len(few)} more row{'' if len(few) == 1 else 's'} of 1 or 2 runs: {total(few).came}" if few else ""
     if texts:
         yield f"Rows that do not fit {quoted_name(cause)}: {'; '.join(texts[:MOST_ROWS])}{more}."
+    if cause == "sampling_noise":
+        yield from _fewer_with_calls(evidence)
     if cause == shares.cause:
         yield from _answers_without_tools(cause, shares, evidence)
     # Of several that are as likely each line says of which it speaks.
     yield from (f"Against {quoted_name(cause)}: {each[:1].lower()}{each[1:]}" if undecided else each for each in early)
+
+
+def _fewer_with_calls(evidence: Evidence) -> Iterator[str]:
+    """Where runs without any call are mostly right and those with calls mostly wrong, which is no luck."""
+    called, bare = by_calls(counted_runs("sampling_noise", evidence))
+    if not (evidence.called and called and bare):
+        return
+    pair = [total(bare), total(called)]
+    if pair[0].share > RIGHT > pair[1].share and bears_difference(pair):
+        yield (
+            f"Against {quoted_name('sampling_noise')}: without any call {pair[0].count} are right, with calls"
+            f" {pair[1].count}, which {quoted_name('calling')} would explain."
+        )
 
 
 def _answer_in_a_result(told: Explanation, shares: Shares) -> Iterator[str]:
@@ -177,14 +187,8 @@ def _answers_without_tools(cause: Mechanism, shares: Shares, evidence: Evidence)
     """Where trials without tools answer otherwise than they would if it were so."""
     if cause not in BY_CHANCE and "own_error" not in shares.named and (same := same_without_tools(evidence)):
         yield f"{same}, so the error may have nothing to do with tools."
-    elif cause == "own_error" and not _said_at_once(evidence) and (never := never_without_tools(evidence)):
+    elif cause in BY_CHANCE and not said_at_once(evidence) and (never := never_without_tools(evidence)):
         yield f"{never}."
-
-
-def _said_at_once(evidence: Evidence) -> bool:
-    """Whether an early answer of this trial before any call is its answer."""
-    own = ", ".join(evidence.score.extracted)
-    return any(each.step == 0 and own in each.options and each.options[own].mean > 0 for each in asked_at(evidence))
 
 
 def _signs_of_others(told: Explanation, shares: Shares) -> Iterator[str]:
@@ -213,84 +217,6 @@ def _signs_of_others(told: Explanation, shares: Shares) -> Iterator[str]:
         yield sign("budget", happened("budget", told).clause, *more)
 
 
-def _early_answers_against(cause: Mechanism, told: Explanation) -> Iterator[str]:
-    """Where answers that were asked for at once do not fit a cause."""
-    evidence = told.explained.evidence
-    asked, right = evidence.at_outset
-    others = len(evidence.outset)
-    whose = f" ({Row(BEFORE, asked, right, elsewhere=others).asked_where})" if others else ""
-    outset = f"Before any call {right:g} of {asked} early answers are right{whose}"
-    if cause not in (*BY_CHANCE, "availability", "prompt", "unknown") and 2 * right < asked:
-        yield f"{outset}: {'it may not have known the answer' if cause == 'format' else 'the error may need no call'}."
-    own = [each for each in asked_at(evidence) if each.step == 0]
-    if own and cause in (*AT_CALLS, "budget") and _said_at_once(evidence):
-        answer = ", ".join(evidence.score.extracted)
-        said = sum(round(each.options[answer].mean * each.samples) for each in own if answer in each.options)
-        times = f"{said} of {count(own).asked} early answers"
-        yield f"It gave its wrong answer, {one_line(answer, max_chars=60)}, before any call too: {times}."
-    if cause == "own_error" and 2 * right > asked:
-        yield f"{outset}."
-    elif cause == "own_error" and own and count(own).share > RIGHT:
-        yield f"In this trial {count(own)} early answers before any call are right."
-    yield from _wrong_before(cause, told)
-    named = named_in_reply(told) if cause == "format" and evidence.score.verdict == "unparsed" else None
-    if named and not named[1]:
-        yield f"Its last reply names “{named[0]}”, which would be wrong in any form."
-    yield from turn_against(cause, told)
-
-
-def turn_against(cause: Mechanism, told: Explanation) -> Iterator[str]:
-    evidence, attribution = told.explained.evidence, told.explained.attribution
-    turn, beliefs = turn_of(evidence), asked_at(evidence)
-    if cause in AT_CALLS and right_until(happened(cause, told).event, evidence):
-        return
-    event = happened(cause, told).event
-    asked_after = len(beliefs) > 1 and (event is None or evidence.steps[beliefs[-1].step] > event)
-    if turn is None and cause in AT_CALLS and asked_after and likely_turn(evidence, event) is None:
-        yield _at_no_clear_place(event, evidence)
-    likely = likely_turn(evidence, None)
-    if cause in _BEFORE_CALLS and likely is not None:
-        yield f"Early answers turn wrong, likeliest {likely.where} ({likely.counts})."
-    if turn is None or attribution is None:
-        return
-    there = [call for call in evidence.signals.calls if turn.holds(call.event)]
-    at, event = f"Early answers turn wrong {turn.where} ({turn.counts})", happened(cause, told).event
-    if cause in _BEFORE_CALLS:
-        came = "its result" if any(call.gave for call in there) else "nothing"
-        yield f"{at}{f', where a call gave {came}' if there else ''}."
-    elif cause in ("budget", "format"):
-        gave = [quoted_name(OF_FORMS[call.form]) for call in there if call.gave][-1:]
-        fits = "".join(f"; {name} would explain that" for name in gave)
-        yield from [f"{at}, before its last reply{fits}."] if turn.end <= (event or turn.end) else []
-    elif cause == "tool_fault":
-        failed = any(turn.holds(each.event) for each in evidence.signals.troubles)
-        yield from [] if failed else [f"{at}, where no tool failed."]
-    elif cause in _OF_RESULTS and not any(call.gave for call in there):
-        yield f"{at}, {'where a call gave nothing' if there else 'before any result of that call'}."
-    elif cause in _OF_RESULTS and event is not None and event >= turn.end:
-        yield f"{at}, and what is named here came later (event {event})."
-
-
-def _at_no_clear_place(event: int | None, evidence: Evidence) -> str:
-    before, after = (None, count(asked_at(evidence))) if event is None else split_at(event, evidence)
-    where = "in all" if event is None else f"from event {event} on"
-    up_to = f"; before it: {before} right" if before else ""
-    if after is not None and after.share > RIGHT:
-        return (
-            f"Early answers are still mostly right {where if event is not None else 'after its calls'}: {after}{up_to}."
-        )
-    if near := likely_turn(evidence, None):
-        named = "" if event is None else f", and what is named here is event {event}"
-        return f"Early answers turn wrong, likeliest {near.where}{named}: {near.counts}."
-    if event is None and (place := unsure_turn(evidence)):
-        return f"Early answers turn wrong at no clear place; likeliest {place.where}: {place.counts}."
-    return f"Early answers turn wrong at no clear place; {where}: {after} right{up_to}."
-
-
-_BEFORE_CALLS: tuple[Mechanism, ...] = (*BY_CHANCE, "availability", "prompt")
-_OF_RESULTS: tuple[Mechanism, ...] = ("lock_in", "retrieval_distraction", "other_results", "interaction", "volume")
-
-
 def _uncounted_against(cause: Mechanism, attribution: Attribution, evidence: Evidence) -> list[Row]:
     """Other repeats that are mostly right though the cause is there from the start. One run says nothing."""
     if attribution.method != "replay" or cause not in ("availability", "prompt"):
@@ -303,11 +229,12 @@ def _ignoring(cause: Mechanism, evidence: Evidence) -> list[Row]:
     if not evidence.ignore_tools:
         return []
     row = of_scores(IGNORING, evidence.ignore_tools, evidence)
-    back = row.share > RIGHT
-    return [replace(row, aside=ASKED_OTHERWISE)] if back == (cause == "own_error") and cause in _TOLD_BY_IT else []
+    misfits = _NOT_BY_RESULTS if row.share > RIGHT else _BY_RESULTS
+    return [replace(row, aside=ASKED_OTHERWISE)] if cause in misfits else []
 
 
-_TOLD_BY_IT: tuple[Mechanism, ...] = ("own_error", "lock_in", "retrieval_distraction", "other_results", "interaction")
+_BY_RESULTS: tuple[Mechanism, ...] = ("lock_in", "retrieval_distraction", "other_results", "interaction")
+_NOT_BY_RESULTS: tuple[Mechanism, ...] = ("own_error", "volume", "calling", "tool_fault", "budget")
 
 
 def _raised_by(cause: Mechanism, told: Explanation, *, capitals: bool = True) -> str:
@@ -347,7 +274,7 @@ def unshown_by_its_pair(cause: Mechanism, attribution: Attribution, evidence: Ev
     """That the runs which differ least do not bear a difference; nothing where they do."""
     rows = pair_of(cause, evidence)
     if attribution.method == "replay" and cause not in BY_CHANCE and not bears_difference(rows):
-        said = next(_side_by_side(cause, evidence)).replace(NOT_SHOWN, "")
+        said = next(_side_by_side(cause, evidence)).replace(NOT_SHOWN, "").replace(TOO_FEW, "")
         yield f"The runs that differ least do not show it: {said}."
 
 
@@ -357,7 +284,7 @@ def _side_by_side(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
     if len(rows) > 1:
         without, there = (f"{row.count} right ({row.name})" for row in rows)
         few = ", though these are few" if are_few(rows) else ""
-        shown = few if bears_difference(rows) else NOT_SHOWN
+        shown = few if bears_difference(rows) else TOO_FEW if rows[0].share > rows[1].share else NOT_SHOWN
         gone, with_it = sides(cause, evidence)
         whole = f"; of all its runs without it {total(gone).count}, with it {total(with_it).count}" if few else ""
         yield f"without it {without}, with it {there}{shown}{whole if gone and with_it else ''}"
@@ -373,6 +300,8 @@ def _of_chance(told: Explanation) -> Iterator[str]:
         yield f"{drawn_again(again)}, which {'speaks against it' if against_chance(again) else 'says little'}"
     elif attribution is not None and (left := _wrong_without(attribution, evidence)):
         yield left
+    elif again and attribution is not None and attribution.method == "replay":
+        yield f"it is what the other causes leave, though {drawn_again(again)}"
     elif bare is not None and bare.share > RIGHT:
         yield f"{bare.told}, so it can answer the question"
 
@@ -386,10 +315,11 @@ def _wrong_without(attribution: Attribution, evidence: Evidence) -> str:
     if wrong := gone.runs - gone.right:
         return f"without {quoted_name(cause)} {wrong:g} of {gone.runs:g} {'is' if wrong == 1 else 'are'} wrong too"
     few = f"without {quoted_name(cause)} {gone.came}; so few do not rule chance out"
-    return few if gone.runs < FEW else ""
+    clear = bears_difference([gone, total(sides(cause, evidence)[1])]) if sides(cause, evidence)[1] else False
+    return few if gone.runs < FEW and not clear else ""
 
 
-NOT_SHOWN = ", which does not show it"
+NOT_SHOWN, TOO_FEW = ", which does not show it", ", too few to show it"
 
 
 def drawn_again(rows: list[Row]) -> str:
@@ -427,17 +357,3 @@ def _rows_against(cause: Mechanism, attribution: Attribution, told: Explanation)
     shown = pair[: 1 if cause == "interaction" else 2] if told_as_pair else []
     found = [row for row in (*low, *high) if not asked_before(row, at) and row not in shown]
     return sorted(found, key=lambda row: -row.runs)
-
-
-def _wrong_before(cause: Mechanism, told: Explanation) -> Iterator[str]:
-    """Early answers between the first call and a blamed event that are wrong already."""
-    evidence, at = told.explained.evidence, happened(cause, told).event
-    if cause not in AT_CALLS or at is None:
-        return
-    earlier = [each for each in asked_at(evidence) if each.step and evidence.steps[each.step] <= at]
-    if earlier and count(earlier[-1:]).share < RIGHT and not any(turn_against(cause, told)):
-        step = earlier[-1].step
-        yield (
-            f"It was mostly wrong before event {at} already: {count(earlier[-1:])} right, asked at once after event"
-            f" {evidence.steps[step] - 1}."
-        )

@@ -30,6 +30,7 @@ from toolablate.reports.causes import (
     without_tools,
 )
 from toolablate.reports.changed_runs import EARLY, IGNORING, Row, capital, levels_of, of_scores
+from toolablate.reports.early_answers_against import likely_turn_at, turn_against
 from toolablate.reports.happened import (
     Said,
     events_named,
@@ -43,8 +44,8 @@ from toolablate.reports.happened import (
 from toolablate.reports.named_causes import named_shares, spoken_of
 from toolablate.reports.quoted import quoted
 from toolablate.reports.run_groups import by_calls, is_of, total
-from toolablate.reports.turn import AT_CALLS, Turn, asked_at, likely_turn, right_until, turn_of
-from toolablate.reports.why_against import drawn_again, raised, turn_against
+from toolablate.reports.turn import AT_CALLS, Turn, asked_at, right_until, turn_of
+from toolablate.reports.why_against import drawn_again, raised
 from toolablate.traces.records import Diagnosis, Mechanism
 from toolablate.traces.terminal_text import one_line
 
@@ -61,12 +62,12 @@ def known(told: Explanation) -> Iterator[Said]:
         yield from more
     else:
         yield from _read(cause, evidence)
-    yield from raised(told)
     if cause in AT_CALLS:
         yield from _where_it_turns(cause, told)
         if never := never_without_tools(evidence):
             yield f"{never}."
     yield from _quotes(cause, told)
+    yield from raised(told)
     if evidence.score.verdict == "unparsed" and attribution.method == "replay":
         yield "A reply without a readable answer was asked for it once more, and counts by that in all counts."
     for diagnosis in evidence.diagnoses:
@@ -80,8 +81,9 @@ def _where_it_turns(cause: Mechanism, told: Explanation) -> Iterator[str]:
     if turn is not None and not any(turn_against(cause, told)):
         beside = _other_answers(turn, evidence)
         yield f"Asked at once after its steps, this trial turns wrong {turn.where}: {turn.counts}{beside}."
-    elif near := likely_turn(evidence, happened(cause, told).event):
-        yield f"Asked at once after its steps, this trial turns wrong, likeliest {near.where}: {near.counts}."
+    elif near := likely_turn_at(cause, told):
+        if not any(turn_against(cause, told)):
+            yield f"Asked at once after its steps, this trial turns wrong, likeliest {near.where}: {near.counts}."
     elif still := right_until(happened(cause, told).event, evidence):
         yield f"{capital(still)}."
 
@@ -156,7 +158,7 @@ def _of_a_difference(cause: Mechanism, rows: list[Row], told: Explanation) -> It
         yield from _among_calls(cause, gone, there)
     if cause == "lock_in" and calls_are_lock_in(evidence):
         ignoring = capital(of_scores(IGNORING, evidence.ignore_tools, evidence).told)
-        yield f"{ignoring}. So what its calls of code do whatever they give counts as {name_of(cause)} here."
+        yield f"{ignoring}. So {quoted_name('calling')} is not told apart from {name_of(cause)}, and counts with it."
     if (again := unchanged(evidence)) and total(again).share < RIGHT:
         whole = total(again)
         few = ", though these are few" if whole.runs < FEW else ""
@@ -166,7 +168,7 @@ def _of_a_difference(cause: Mechanism, rows: list[Row], told: Explanation) -> It
 
 def _among_calls(cause: Mechanism, gone: list[Row], there: list[Row]) -> Iterator[str]:
     """Where those runs without a cause are right that made no call, what those with calls say."""
-    if cause not in AT_CALLS or cause == "calling" or not there:
+    if cause not in (*AT_CALLS, "budget") or cause == "calling" or not there:
         return
     called, bare = by_calls(gone)
     if not called or not bare or total(bare).share <= RIGHT:
@@ -176,7 +178,8 @@ def _among_calls(cause: Mechanism, gone: list[Row], there: list[Row]) -> Iterato
         few = which_are_few(*pair) if are_few(pair) else ""
         yield (
             f"Among runs with calls it does not show: without it {pair[0].came}, with it {pair[1].came}{few}. What"
-            f" speaks for it is that runs without any call are mostly right: {total(bare).count}."
+            f" speaks for it is that runs without any call are mostly right: {total(bare).count}, which"
+            f" {quoted_name('calling')} would explain too."
         )
 
 
@@ -247,7 +250,7 @@ def _of_chance(told: Explanation) -> Iterator[str]:
     if levels := counted_runs("sampling_noise", evidence):
         whole = total(levels)
         can = ": it can answer the question" if whole.share >= MOSTLY else ""
-        yield f"Of the counted answers, whatever is changed, {whole.came}{_by_calls(levels, evidence)}{can}."
+        yield f"Of the counted answers, whatever is changed, {whole.came}{can}."
     came = drawn_again(again) if again and total(again).share > RIGHT else ""
     if came:
         yield f"{capital(came)}."
@@ -256,14 +259,6 @@ def _of_chance(told: Explanation) -> Iterator[str]:
     at_the_end = next((row for row in levels_of(evidence) if row.changed == f"{EARLY} {last - 1}"), None)
     if at_the_end is not None and at_the_end.share > RIGHT:
         yield f"{capital(at_the_end.told)}, in the state in which it answered."
-
-
-def _by_calls(rows: list[Row], evidence: Evidence) -> str:
-    """The two parts of a sum of a trial that called tools: runs without any call differ in more than others."""
-    called, bare = by_calls(rows)
-    if not (evidence.called and bare and called):
-        return ""
-    return f" ({total(bare).count} without any call, {total(called).count} with calls)"
 
 
 def _read(cause: Mechanism, evidence: Evidence) -> Iterator[str]:

@@ -74,6 +74,7 @@ class Replay:
     re_asked    what the same answer scores with its format re-asked, where the inputs do not know it
     short     with short placebos of all of them; None where results are short as they are, so that it is the same
     last_reply  with nothing but the last reply drawn again; no term is made of it
+    unread      how many of these could not be read before they were asked for once more
     """
 
     extended: Scores = ()
@@ -83,6 +84,7 @@ class Replay:
     re_asked: Scores = ()
     short: Scores | None = ()
     last_reply: Scores = ()
+    unread: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,21 +136,24 @@ def step_lines(told: Explanation) -> Iterator[BeliefStep]:
     beliefs = {each.step: each for each in evidence.trajectory.beliefs} if evidence.trajectory else {}
     # They are a row of the table, and stand at the reply itself.
     again = beliefs.pop(redrawn, None) if redrawn else None
+    made = {event.call.id for event in told.conversation if isinstance(event, ToolCall)}
     yield _line(0, None, "before any call", beliefs.get(0))
     for step, (start, end) in enumerate(pairwise((*steps, len(told.conversation))), start=1):
-        *some, last = _lines_of(told.conversation[start:end], start, answers_of(told)) or [(start, "(nothing)")]
+        *some, last = _lines_of(told.conversation[start:end], start, answers_of(told), made) or [(start, "(nothing)")]
         if again is not None and step - 1 == redrawn:
             last = (last[0], f"{last[1]} (drawn again: {count([again])} right)")
         yield from (_line(step, event, what, None) for event, what in some)
         yield _line(step, *last, beliefs.get(step))
 
 
-def _lines_of(events: Sequence[Event], start: int, wanted: Sequence[str]) -> list[tuple[int, str]]:
+def _lines_of(events: Sequence[Event], start: int, wanted: Sequence[str], made: Set[str]) -> list[tuple[int, str]]:
+    """`made` are the ids of calls that were carried out."""
     found: list[tuple[int, str]] = []
     for number, event in enumerate(events, start=start):
         if isinstance(event, ModelCall):
             calls = event.reply.message.tool_calls
-            found += [(number, f"calls {called(each)}") for each in calls] if calls else [(number, _said(event))]
+            asked = [f"{'calls' if each.id in made else 'calls, not carried out,'} {called(each)}" for each in calls]
+            found += [(number, each) for each in asked or [_said(event)]]
         elif isinstance(event, ToolCall):
             found.append((number, _by_provider(event) if event.by_provider else given(event, wanted)))
     return found

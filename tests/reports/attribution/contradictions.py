@@ -23,7 +23,6 @@ from toolablate.reports.plain_why import WEIGHED
 from toolablate.reports.run_groups import COUNTED, FORM, WITH, WITHOUT, run_groups
 from toolablate.reports.terminal.explanation import MOST_LINES, explanation_view, step_lines, steps_table
 from toolablate.reports.turn import asked_at, split_at, turn_of
-from toolablate.reports.why_against import LEAST_RUNS
 from toolablate.traces.records import Attribution
 from toolablate.traces.store import Store
 
@@ -137,18 +136,9 @@ def _of_counts(told: Explanation, whole: str) -> Iterator[str]:
             known |= {_sum([row for row in rows if row.changed in gone]) for rows in sides(cause, evidence)}
     for event in range(len(told.conversation)):
         known |= {(each.right, each.asked) for each in split_at(event, evidence) if each}
-    known |= set(_of_few_rows(whole, evidence))
     for found in _RIGHT.findall(whole):
         if (int(found[0]), int(found[1])) not in known:
             yield f"{found} is not in the table, {sorted(known)}: {whole}"
-
-
-def _of_few_rows(whole: str, evidence: Evidence) -> Iterator[tuple[int, int]]:
-    """The sums of so many rows of one or two runs, where there are such rows."""
-    few = [row for row in (*levels_of(evidence), *uncounted(evidence)) if row.runs < LEAST_RUNS]
-    for number, right, runs in re.findall(r"and (\d+) more rows? of 1 or 2 runs: (\d+) of (\d+) right", whole):
-        if (int(right), int(runs)) in {_sum([*rows]) for rows in itertools.combinations(few, int(number))}:
-            yield int(right), int(runs)
 
 
 def _sum(rows: list[Row]) -> tuple[int, int]:

@@ -166,7 +166,7 @@ def test_a_trial_is_told_in_four_parts() -> None:
     told = explanation(explained(shares={"retrieval_distraction": 0.82, "lock_in": 0.15, "calling": 0.03}))
     assert part(told, "Verdict") == (
         "Very likely retrieval distraction (what a search or page gave cost it the right answer): web_search gave its"
-        " wrong answer, molecular nitrogen (event 1): it believed a misleading result. Probability .82, from the 36"
+        " wrong answer, molecular nitrogen (event 1), of the kind: a misleading result believed. Probability .82, from the 36"
         " answers counted below. Its last reply says, which need not be why:"
         " Apart(text='event 2: │ By what I found it is molecular nitrogen.')"
     )
@@ -174,7 +174,7 @@ def test_a_trial_is_told_in_four_parts() -> None:
     assert weighed.table == (
         ("Cause", "Right without it", "Right with it", "Before its runs", "Probability"),
         ("retrieval distraction", "17 of 20 (64 to 95 %)", "2 of 16 (3 to 36 %)", ".39", ".82"),
-        ("computational lock-in", "no run tests it apart", "", ".00", ".15"),
+        ("computational lock-in", "no run tests it apart", "", "under .01", ".15"),
         ("all others (calling .03)", "", "", ".61", ".03"),
     )
     assert part(told, "How we know") == (
@@ -214,7 +214,9 @@ def test_what_was_asked_before_any_call_is_one_state_and_has_a_row_of_each_owner
     assert "Before any call 2 of 10 early answers are right (8 in this trial, 2 in other repeats)" in part(
         told, "What speaks against it"
     )
-    assert "turn wrong at no clear place; in all: 0 of 24 right." in part(told, "What speaks against it")
+    assert "turn wrong at no clear place; after its first call: 0 of 16 right; before it: 0 of 8 right." in part(
+        told, "What speaks against it"
+    )
     rows = rows_of(shown(told))
     assert "asked at once before any call (8 in this trial, 2 in other 2 of 10" in rows
     assert "before any call 0 of 8 B" in steps_of(shown(told))

@@ -221,14 +221,9 @@ FAULTS: Mapping[str, tuple[str, Any]] = {
     "other replays than there are": ("plain_why.counted_runs", lambda *of: counted_runs(*of)[1:]),
     "other runs behind a probability": ("weighing.sides", lambda *of: (sides(*of)[0][1:], sides(*of)[1])),
     "probabilities of the table that do not add to 1": ("weighing._left", lambda _: 0),
-    "an order that the store turned, untold": ("weighing._turned", lambda *_, **__: ""),
-    "an order that nothing turned": (
-        "weighing._turned",
-        lambda *_, **__: "By its runs alone budget would come first.",
-    ),
     "an answer that its result has not": ("why_against.stands_in", lambda at, told: stands_in(at + 2, told)),
     "a count that no run has": ("changed_runs.Row.count", property(lambda row: f"{row.right + 1:g} of 99")),
-    "early answers before any call left out": ("why_against._early_answers_against", lambda *_: iter(())),
+    "early answers before any call left out": ("why_against.early_answers_against", lambda *_: iter(())),
     "early answers of this trial alone": ("happened.Evidence.at_outset", property(lambda of: (9, 9))),
     "a turn by other answers": (
         "turn.Turn.counts",

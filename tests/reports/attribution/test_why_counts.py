@@ -6,6 +6,7 @@ import pytest
 from tests.analysis.attribution.stories import ended, ran, searched, wrong
 from tests.reports.attribution.contradictions import contradictions
 from tests.reports.attribution.samples import (
+    believed,
     evidence,
     explained,
     explanation,
@@ -199,9 +200,7 @@ def test_rows_of_one_or_two_runs_that_do_not_fit_are_told_where_there_are_no_oth
     replay = Replay(rollouts={frozenset(): (0.0,)}, last_reply=(0.0,))
     found = replace(inputs(replay=replay), arms=arms)
     told = of_calling(found, outset=(1.0,) * 4)
-    assert "Rows that do not fit “calling”: in another condition with the same tools" in part(
-        told, "What speaks against it"
-    )
+    assert "; in another condition with the same tools" in part(told, "What speaks against it")
     assert contradictions(told) == []
 
 
@@ -241,17 +240,6 @@ def test_a_comparison_with_runs_without_tools_says_what_else_differs() -> None:
     assert contradictions(told) == []
 
 
-def test_rows_of_one_or_two_runs_beside_others_have_their_sum() -> None:
-    arms = Arms((1.0,) * 4, scaffold=(0.0,) * 3, offered=(0.0,) * 2)
-    told = of_calling(
-        replace(inputs(replay=Replay(rollouts={frozenset(): (0.0,)}, last_reply=(0.0,))), arms=arms), outset=(1.0,) * 4
-    )
-    assert "no tools: 0 of 3 right; and 1 more row of 1 or 2 runs: 0 of 2 right." in part(
-        told, "What speaks against it"
-    )
-    assert contradictions(told) == []
-
-
 def test_a_lost_form_is_told_of_redraws_that_are_wrong_in_any_form() -> None:
     events = (*searched("gas", "x"), *ended("It is the second one."))
     told = told_by(
@@ -266,5 +254,41 @@ def test_a_lost_form_is_told_of_redraws_that_are_wrong_in_any_form() -> None:
         flip=None,
     )
     against = part(told, "What speaks against it")
-    assert "Rows that do not fit “format lost”: with its last reply drawn again: 0 of 2 right" in against
+    assert (
+        "Rows that do not fit “format lost”: with its last reply drawn again (2 of them readable at once): 0 of 2 right"
+        in against
+    )
+    assert contradictions(told) == []
+
+
+def test_runs_that_are_right_only_without_calls_speak_against_chance() -> None:
+    replay = Replay(rollouts={frozenset({"search"}): (0.0,) * 6}, last_reply=(0.0,) * 6)
+    told = explanation(
+        explained(
+            evidence(pivotal=None, inputs=inputs(replay=replay)),
+            mechanism="sampling_noise",
+            distraction=None,
+            shares={"sampling_noise": 0.9, "calling": 0.1},
+        )
+    )
+    assert "Against “sampling noise”: without any call 11 of 12 are right, with calls 0 of 12, which “calling”" in part(
+        told, "What speaks against it"
+    )
+    assert contradictions(told) == []
+
+
+def test_early_answers_that_are_its_answer_since_a_result_speak_against_what_is_no_result() -> None:
+    events = (*searched("gas", "molecular nitrogen"), *ended("Answer: B"))
+    told = told_by(
+        events,
+        mechanism="calling",
+        distraction=None,
+        pivotal=None,
+        trajectory=believed((8, 8, 0)),
+        flip=None,
+    )
+    assert "No early answer before event" in part(told, "What speaks against it")
+    assert "(0 of 16), and 8 of 8 from then on: “retrieval distraction” would explain that." in part(
+        told, "What speaks against it"
+    )
     assert contradictions(told) == []

@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
-from toolablate.analysis.attribution.replay_rules import blame
 from toolablate.analysis.statistics.intervals import wilson_interval
-from toolablate.reports.causes import CAUSES, as_likely, counted_runs, sides
+from toolablate.reports.causes import CAUSES, counted_runs, sides
 from toolablate.reports.changed_runs import Row
 from toolablate.reports.happened import answers_of
 from toolablate.reports.named_causes import named_shares
@@ -20,18 +19,14 @@ Table = Sequence[tuple[str, ...]]
 
 
 def weighed_otherwise(told: Explanation, attribution: Attribution, text: Mapping[str, str]) -> Iterator[str]:
-    """Its probabilities add to 1 and are those of the sentences, its counts those of the rows and of their groups, and
-    where the runs alone favour another cause this is said."""
+    """Its probabilities add to 1 and are those of the sentences, its counts those of the rows and of their groups."""
     found = weighing(named_shares(told, attribution), told)
     table = found.table if found is not None else ()
     if not table:
-        if "would come first" in text.get(WEIGHED, ""):
-            yield f"an order that was turned, without a table: {text}"
         return
     if not all(row[-1] in text.get(WEIGHED, "") for row in table):
         yield f"a table that is not on the page: {text}"
     yield from _of_probabilities(table, text)
-    yield from _of_order(told, attribution, text[WEIGHED])
     yield from _of_runs(table, told.explained.evidence, named_shares(told, attribution).cause)
     yield from _of_printed_rows(table, told)
 
@@ -47,20 +42,6 @@ def _of_probabilities(table: Table, text: Mapping[str, str]) -> Iterator[str]:
     for name, said in told_as.items():
         if shares.get(name) != round(100 * float(said)):
             yield f"{name}: {said}, and in the table {shares}"
-
-
-def _of_order(told: Explanation, attribution: Attribution, sure: str) -> Iterator[str]:
-    alone = {cause: round(100 * share) for cause, share in blame(told.explained.evidence).items()}
-    shares = named_shares(told, attribution)
-    first = {shares.cause, *(cause for cause, _ in as_likely(shares))}
-    rivals = [cause for cause in alone if cause not in first]
-    most = max((alone[cause] for cause in rivals), default=0)
-    turned = most > max(alone.get(cause, 0) for cause in first)
-    if turned != ("would come first" in sure):
-        yield f"an order that is turned, or not: {alone}: {sure}"
-    named = [CAUSES[cause][0] for cause in rivals if alone[cause] == most]
-    if turned and not any(f"alone {name} would" in sure for name in named):
-        yield f"they favour {named}: {sure}"
 
 
 def _of_runs(table: Table, evidence: Evidence, first: Mechanism) -> Iterator[str]:

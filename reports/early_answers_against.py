@@ -1,0 +1,172 @@
+"""Early answers that do not fit a cause: wrong before it, right after it, or turning at another place."""
+
+from collections.abc import Iterator, Sequence
+
+from toolablate.analysis.attribution.evidence import Evidence, Explanation
+from toolablate.analysis.attribution.signals.signal_types import CallSeen
+from toolablate.analysis.attribution.trace_rules import BY_CHANCE
+from toolablate.analysis.pairing import RIGHT
+from toolablate.reports.causes import quoted_name
+from toolablate.reports.changed_runs import BEFORE, Row
+from toolablate.reports.happened import OF_FORMS, happened, named_in_reply, own_events
+from toolablate.reports.turn import (
+    AT_CALLS,
+    Turn,
+    asked_at,
+    count,
+    first_said,
+    likely_turn,
+    right_until,
+    split_at,
+    turn_of,
+    unsure_turn,
+)
+from toolablate.traces.records import Mechanism
+from toolablate.traces.terminal_text import one_line
+
+_BEFORE_CALLS: tuple[Mechanism, ...] = (*BY_CHANCE, "availability", "prompt")
+OF_RESULTS: tuple[Mechanism, ...] = ("lock_in", "retrieval_distraction", "other_results", "interaction", "volume")
+
+
+def early_answers_against(cause: Mechanism, told: Explanation) -> Iterator[str]:
+    """Where answers that were asked for at once do not fit a cause."""
+    evidence = told.explained.evidence
+    asked, right = evidence.at_outset
+    others = len(evidence.outset)
+    whose = f" ({Row(BEFORE, asked, right, elsewhere=others).asked_where})" if others else ""
+    outset = f"Before any call {right:g} of {asked} early answers are right{whose}"
+    if cause not in (*BY_CHANCE, "availability", "prompt", "unknown") and 2 * right < asked:
+        yield f"{outset}: {'it may not have known the answer' if cause == 'format' else 'the error may need no call'}."
+    own = [each for each in asked_at(evidence) if each.step == 0]
+    if own and cause in (*AT_CALLS, "budget") and said_at_once(evidence):
+        answer = ", ".join(evidence.score.extracted)
+        said = sum(round(each.options[answer].mean * each.samples) for each in own if answer in each.options)
+        times = f"{said} of {count(own).asked} early answers"
+        yield f"It gave its wrong answer, {one_line(answer, max_chars=60)}, before any call too: {times}."
+    if cause == "own_error" and 2 * right > asked:
+        yield f"{outset}."
+    elif cause == "own_error" and own and count(own).share > RIGHT:
+        yield f"In this trial {count(own)} early answers before any call are right."
+    yield from _wrong_before(cause, told)
+    yield from _said_since_a_result(cause, told)
+    named = named_in_reply(told) if cause == "format" and evidence.score.verdict == "unparsed" else None
+    if named and not named[1]:
+        yield f"Its last reply names “{named[0]}”, which would be wrong in any form."
+    yield from turn_against(cause, told)
+
+
+def _said_since_a_result(cause: Mechanism, told: Explanation) -> Iterator[str]:
+    """That early answers are its wrong answer only since a result that is none of this cause's."""
+    evidence = told.explained.evidence
+    found = first_said(evidence)
+    if found is None or cause in ("interaction", "format", "unknown", "volume"):
+        return
+    place, answer = found
+    forms = {OF_FORMS[call.form] for call in _calls_within(place, evidence, gave=True)}
+    if len(forms) == 1 and cause not in forms:
+        yield (
+            f"No early answer before event {place.start} is {one_line(answer, max_chars=60)} (0 of"
+            f" {place.before.asked}), and {place.after} from then on: {quoted_name(*forms)} would explain that."
+        )
+
+
+def turn_against(cause: Mechanism, told: Explanation) -> Iterator[str]:
+    """Where early answers turn wrong at another place than the cause could make them."""
+    evidence = told.explained.evidence
+    if cause in AT_CALLS and right_until(happened(cause, told).event, evidence):
+        return
+    turn = turn_of(evidence)
+    if turn is None:
+        yield from _unsure_turn_against(cause, told)
+    elif told.explained.attribution is not None:
+        yield from _sure_turn_against(cause, turn, told)
+
+
+def _unsure_turn_against(cause: Mechanism, told: Explanation) -> Iterator[str]:
+    evidence, beliefs = told.explained.evidence, asked_at(told.explained.evidence)
+    if cause in _BEFORE_CALLS:
+        likely = likely_turn(evidence, None)
+        yield from [f"Early answers turn wrong, likeliest {likely.where} ({likely.counts})."] if likely else []
+        return
+    event, near = happened(cause, told).event, likely_turn_at(cause, told)
+    asked_after = len(beliefs) > 1 and (event is None or evidence.steps[beliefs[-1].step] > event)
+    if cause in AT_CALLS and asked_after and near is None:
+        yield _at_no_clear_place(event, evidence)
+    elif cause in OF_RESULTS and near is not None and not _calls_within(near, evidence, gave=True):
+        yield f"Early answers turn wrong, likeliest {near.where}, before any result of that call ({near.counts})."
+
+
+def likely_turn_at(cause: Mechanism, told: Explanation) -> Turn | None:
+    """The likeliest place, where it is not known, if it holds the event of the cause, or the result of its code."""
+    near = (likely_turn(told.explained.evidence, each) for each in own_events(cause, told) or [None])
+    return next((each for each in near if each is not None), None)
+
+
+def _sure_turn_against(cause: Mechanism, turn: Turn, told: Explanation) -> Iterator[str]:
+    evidence = told.explained.evidence
+    there, gave = (_calls_within(turn, evidence, gave=each) for each in (False, True))
+    at, own = f"Early answers turn wrong {turn.where} ({turn.counts})", own_events(cause, told)
+    if cause in _BEFORE_CALLS:
+        yield f"{at}{f', where a call gave {_ITS_RESULT[bool(gave)]}' if there else ''}."
+    elif cause in ("budget", "format"):
+        fits = "".join(f"; {quoted_name(OF_FORMS[call.form])} would explain that" for call in gave[-1:])
+        yield from [f"{at}, before its last reply{fits}."] if turn.end <= (own[0] if own else turn.end) else []
+    elif cause == "calling" and gave and _right_after_calls(turn, evidence):
+        yield f"{at}, at a result; after the calls before it early answers were still mostly right."
+    elif cause == "tool_fault":
+        failed = any(turn.holds(each.event) for each in evidence.signals.troubles)
+        yield from [] if failed else [f"{at}, where no tool failed."]
+    elif cause in OF_RESULTS:
+        late = f", and what is named here came later (event {own[0]})" if own and own[0] >= turn.end else ""
+        none = ", where a call gave nothing" if there else ", before any result of that call"
+        where = none if not gave else late
+        yield from [f"{at}{where}."] if where else []
+
+
+_ITS_RESULT = ("nothing", "its result")
+
+
+def _calls_within(turn: Turn, evidence: Evidence, *, gave: bool) -> Sequence[CallSeen]:
+    """Those that gave something, or all."""
+    return [call for call in evidence.signals.calls if turn.holds(call.event) and (call.gave or not gave)]
+
+
+def _right_after_calls(turn: Turn, evidence: Evidence) -> bool:
+    """Whether early answers after the first call, and before the turn, are mostly right."""
+    between = [each for each in asked_at(evidence) if each.step and evidence.steps[each.step] <= turn.start]
+    return bool(between) and count(between).share > RIGHT
+
+
+def _at_no_clear_place(event: int | None, evidence: Evidence) -> str:
+    first = evidence.steps[0] if event is None else event
+    before, after = split_at(first, evidence)
+    where = "after its first call" if event is None else f"from event {event} on"
+    up_to = f"; before it: {before} right" if before else ""
+    if after is not None and after.share > RIGHT:
+        return f"Early answers are still mostly right {where}: {after}{up_to}."
+    if near := likely_turn(evidence, None):
+        named = "" if event is None else f", and what is named here is event {event}"
+        return f"Early answers turn wrong, likeliest {near.where}{named}: {near.counts}."
+    if place := unsure_turn(evidence):
+        return f"Early answers turn wrong at no clear place; likeliest {place.where}: {place.counts}."
+    return f"Early answers turn wrong at no clear place; {where}: {after} right{up_to}."
+
+
+def said_at_once(evidence: Evidence) -> bool:
+    """Whether an early answer of this trial before any call is its answer."""
+    own = ", ".join(evidence.score.extracted)
+    return any(each.step == 0 and own in each.options and each.options[own].mean > 0 for each in asked_at(evidence))
+
+
+def _wrong_before(cause: Mechanism, told: Explanation) -> Iterator[str]:
+    """Early answers between the first call and a blamed event that are wrong already."""
+    evidence, at = told.explained.evidence, happened(cause, told).event
+    if cause not in AT_CALLS or at is None:
+        return
+    earlier = [each for each in asked_at(evidence) if each.step and evidence.steps[each.step] <= at]
+    if earlier and count(earlier[-1:]).share < RIGHT and not any(turn_against(cause, told)):
+        step = earlier[-1].step
+        yield (
+            f"It was mostly wrong before event {at} already: {count(earlier[-1:])} right, asked at once after event"
+            f" {evidence.steps[step] - 1}."
+        )
