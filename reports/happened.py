@@ -50,6 +50,7 @@ _HOW: Mapping[Distraction, str] = {
     "over_engineering": "a simple answer built up into an elaborate one",
 }
 _FINITE = "tries some cases of a question that is about all"
+_SOME_CASES = ("bounded_loop", "grid", "random_sample")
 _LIMITS = {
     "tool_calls": "its number of tool calls",
     "turns": "its number of replies",
@@ -104,7 +105,8 @@ def _of_results(cause: Mechanism, told: Explanation) -> Happened:
     ]
     # What a reply without a readable answer took up may be right.
     adopted = signals.adoption if evidence.score.verdict != "unparsed" else None
-    checks = signals.reformulation.checks if "code" in forms else ()
+    general = "code" in forms and bool(signals.reformulation.asks)
+    checks = [each for each in signals.reformulation.checks if general and each.kind in _SOME_CASES]
     since, form_of = right_before(evidence), {call.event: call.form for call in signals.calls}
     if adopted is not None and adopted.form in forms and (not turned or adopted.event in turned):
         # Results after which early answers are right had not made it wrong yet.

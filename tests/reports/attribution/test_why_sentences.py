@@ -473,3 +473,15 @@ def test_an_answer_in_a_script_without_blanks_is_found_within_its_sentence() -> 
     told = replace(told, question=told.question.model_copy(update={"choices": choices}))
     assert _first_result(told, [choices[1]], None) == 1
     assert "No result of its searches" not in part(told, "What speaks against it")
+
+
+def test_a_loop_over_all_that_a_question_counts_is_no_trial_of_some_cases() -> None:
+    loop = "total = sum(f(k) for k in range(84))\nprint(total)"
+    for prompt, said in (("Prove for every n: f(n) is prime.", True), ("What do the 84 seasons add up to?", False)):
+        events = (*ran(loop, "7"), *ended("Answer: B"))
+        question = QUESTION.model_copy(update={"prompt": prompt})
+        told = told_by(events, mechanism="lock_in", distraction=None, trajectory=None, flip=None)
+        signals = read(*events, question=question)
+        found = replace(told.explained, evidence=replace(told.explained.evidence, signals=signals))
+        told = replace(told, explained=found, question=question)
+        assert ("its code tries some cases" in part(told, "Verdict")) == said
