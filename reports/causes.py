@@ -19,6 +19,7 @@ from toolablate.analysis.attribution.levels import (
 from toolablate.analysis.attribution.replay_rules import LIKELY, deciding, levels_without, taken_together
 from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
+from toolablate.analysis.pairing import RIGHT
 from toolablate.analysis.statistics.intervals import wilson_interval
 from toolablate.reports.cause_wording import chance
 from toolablate.reports.changed_runs import (
@@ -272,6 +273,12 @@ def are_few(rows: Sequence[Row]) -> bool:
     """Whether so few runs may differ by chance: not where the interval of the first lies above that of the second."""
     known = intervals(rows)
     return min(row.runs for row in rows) < FEW and not (len(known) == 2 and known[1][1] < known[0][0])
+
+
+def kinds_wrong(levels: Sequence[Row]) -> str:
+    """In how many kinds of run most are wrong, as a sentence; empty of one kind."""
+    low = sum(row.share < RIGHT for row in levels)
+    return f" In {low} of {len(levels)} kinds of run most are wrong." if len(levels) > 1 else ""
 
 
 def which_are_few(without: Row, there: Row) -> str:

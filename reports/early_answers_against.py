@@ -92,6 +92,11 @@ def _unsure_turn_against(cause: Mechanism, told: Explanation) -> Iterator[str]:
     asked_after = len(beliefs) > 1 and (event is None or evidence.steps[beliefs[-1].step] > event)
     if cause in AT_CALLS and asked_after and near is None:
         yield _at_no_clear_place(event, evidence)
+    elif (
+        cause == "calling" and near and _calls_within(near, evidence, gave=True) and _right_after_calls(near, evidence)
+    ):
+        where = f"Early answers turn wrong, likeliest {near.where} ({near.counts})"
+        yield f"{where}, at a result; after the calls before it early answers were still mostly right."
     elif cause in OF_RESULTS and near is not None and not _calls_within(near, evidence, gave=True):
         yield f"Early answers turn wrong, likeliest {near.where}, before any result of that call ({near.counts})."
 
@@ -117,7 +122,7 @@ def _sure_turn_against(cause: Mechanism, turn: Turn, told: Explanation) -> Itera
         failed = any(turn.holds(each.event) for each in evidence.signals.troubles)
         yield from [] if failed else [f"{at}, where no tool failed."]
     elif cause in OF_RESULTS:
-        late = f", and what is named here came later (event {own[0]})" if own and own[0] >= turn.end else ""
+        late = f", and the event that shows it came later (event {own[0]})" if own and own[0] >= turn.end else ""
         none = ", where a call gave nothing" if there else ", before any result of that call"
         where = none if not gave else late
         yield from [f"{at}{where}."] if where else []
@@ -145,7 +150,7 @@ def _at_no_clear_place(event: int | None, evidence: Evidence) -> str:
     if after is not None and after.share > RIGHT:
         return f"Early answers are still mostly right {where}: {after}{up_to}."
     if near := likely_turn(evidence, None):
-        named = "" if event is None else f", and what is named here is event {event}"
+        named = "" if event is None else f", and the event that shows it is event {event}"
         return f"Early answers turn wrong, likeliest {near.where}{named}: {near.counts}."
     if place := unsure_turn(evidence):
         return f"Early answers turn wrong at no clear place; likeliest {place.where}: {place.counts}."

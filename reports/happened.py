@@ -111,7 +111,7 @@ def _of_results(cause: Mechanism, told: Explanation) -> Happened:
     if adopted is not None and adopted.form in forms and (not turned or adopted.event in turned):
         # Results after which early answers are right had not made it wrong yet.
         later = [event for event in adopted.results if event >= since and form_of.get(event) in forms]
-        at = later[0] if later else adopted.event
+        at = _unless_wrong_before(later[0] if later else adopted.event, adopted.results, evidence)
         gave = f"{_tool(at, told)} gave its wrong answer{_answer(told)} (event {at})"
         before = adopted.results[0] if adopted.results else at
         first = f", as {_tool(before, told)} had before (event {before})" if before < at else ""
@@ -129,7 +129,8 @@ def _of_results(cause: Mechanism, told: Explanation) -> Happened:
         wrong = all(count([each]).share < RIGHT for each in after)
         said = "wrong" if wrong else "right less often"
         none = ", which does not have its answer" if stands_in_none(told, turned[-1]) else ""
-        return Happened(f"asked at once, it is {said} from the result of event {turned[-1]} on{none}{how}", turned[-1])
+        kind = none or how
+        return Happened(f"asked at once, it is {said} from the result of event {turned[-1]} on{kind}", turned[-1])
     found = [call.event for call in signals.calls if call.form in forms and call.gave]
     found = found or [call.event for call in signals.calls if call.form in forms]
     named = [event for event in (attribution.evidence if attribution else ()) if event in found]
@@ -140,7 +141,14 @@ def _of_results(cause: Mechanism, told: Explanation) -> Happened:
     if not any(call.gave for call in signals.calls if call.event == last[0]):
         return Happened(f"{_answered(told)}, and {tool} had given it nothing (event {last[0]})", last[0])
     none = ", which does not have this answer" if stands_in_none(told, last[0]) else ""
-    return Happened(f"{_answered(told)}, after the result of {tool} at event {last[0]}{none}{how}", last[0])
+    return Happened(f"{_answered(told)}, after the result of {tool} at event {last[0]}{none or how}", last[0])
+
+
+def _unless_wrong_before(at: int, results: Sequence[int], evidence: Evidence) -> int:
+    """Or an earlier result that has the answer, where early answers were mostly wrong already before this one."""
+    earlier = [event for event in results if event < at]
+    asked = [each for each in asked_at(evidence) if earlier and earlier[-1] < evidence.steps[each.step] <= at]
+    return earlier[-1] if asked and count(asked[-1:]).share < RIGHT else at
 
 
 def _of_length(evidence: Evidence) -> Happened:
@@ -310,12 +318,12 @@ def _many(calls: int) -> str:
 # Facts of the trace that tell most, where no run decides.
 
 
-def same_without_tools(evidence: Evidence) -> str:
-    """Where trials without tools are wrong in the same way; empty where fewer than half are."""
+def same_without_tools(evidence: Evidence, least: float = RIGHT) -> str:
+    """Where trials without tools are wrong in the same way; empty where a smaller share than `least` are, or none."""
     own = evidence.score.extracted
     wrong = [each.score for each in evidence.no_tools if each.score.value is not None and each.score.value < RIGHT]
     times, of = sum(_alike(each.extracted, own) for each in wrong) if own else 0, len(evidence.no_tools)
-    if 2 * times < of or not times:
+    if times < least * of or not times:
         return ""
     answer = one_line(", ".join(own), max_chars=60)
     answers = f"{times} of {of} answer{'' if of == 1 else 's'}"

@@ -67,17 +67,20 @@ class Turn:
 def turn_of(evidence: EvidenceOutline) -> Turn | None:
     """Where they are mostly right before it and mostly wrong after it; None where no such place is known."""
     found = unsure_turn(evidence)
-    return found if found is not None and found.confidence >= SURE else None
+    return found if found is not None and found.confidence >= SURE and not _is_guess(found) else None
 
 
 def likely_turn(evidence: EvidenceOutline, event: int | None) -> Turn | None:
     """The likeliest place, where it is not known, if it holds this event; None is any place."""
     found = unsure_turn(evidence)
-    # Half right of few before it is no more than a guess.
-    guessed = found is not None and found.before.share == RIGHT and found.before.asked < LEAST_ASKED
-    if found is None or found.confidence >= SURE or guessed:
+    if found is None or found.confidence >= SURE or _is_guess(found):
         return None
     return found if event is None or found.holds(event) else None
+
+
+def _is_guess(found: Turn) -> bool:
+    """Whether half are right before it, of few."""
+    return found.before.share == RIGHT and found.before.asked < LEAST_ASKED
 
 
 def unsure_turn(evidence: EvidenceOutline) -> Turn | None:

@@ -66,7 +66,7 @@ HOW = (
     " away changed answers, {known}. It can be higher where early answers turn wrong at the cause. The runs then raise"
     " the causes that fit them best, and lower the others. A cause fits if runs without it are mostly right and runs"
     " with it mostly wrong. Causes that the same runs take away share what these show. A cause's probability is how"
-    " likely it is that without it this answer would have been right. What is left is shared by"
+    " likely it is that it made this answer wrong. What is left is shared by"
     f" {name_of('sampling_noise')} and {name_of('own_error')}: the likelier it is that some kind of run is mostly"
     f" right, the more of it is {name_of('sampling_noise')}. In brackets: 95 % intervals (Wilson)."
 )

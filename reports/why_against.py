@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import combinations
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
-from toolablate.analysis.attribution.levels import EXTENDED
+from toolablate.analysis.attribution.levels import EXTENDED, LAST_REPLY
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE, outside_signs, ran_out, unrecovered
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.answer_source import result_with_answer, right_there, shows, stands_in, unsourced
@@ -22,11 +22,13 @@ from toolablate.reports.causes import (
     defined,
     first_of,
     hundred,
+    kinds_wrong,
     pair_of,
     quoted_name,
     same_rows,
     sides,
     unchanged,
+    which_are_few,
     without_tools,
 )
 from toolablate.reports.changed_runs import (
@@ -113,11 +115,18 @@ def raised(told: Explanation) -> Iterator[str]:
         again, bare = unchanged(evidence), without_tools(evidence)
         drawn = cause == "sampling_noise" and again and total(again).share < RIGHT
         if drawn or (cause == "own_error" and (bare is None or bare.share >= RIGHT)):
-            left = "" if cause == "own_error" else _wrong_without(attribution, evidence)
-            reason = left or "it is what the other causes leave"
-            yield f"For {quoted_name(cause)}: nothing shows it by itself; {reason}."
+            yield _left_over(cause, attribution, evidence)
             continue
         yield f"For {quoted_name(cause)}:{_raised_by(cause, told, capitals=False)}"
+
+
+def _left_over(cause: Mechanism, attribution: Attribution, evidence: Evidence) -> str:
+    levels = counted_runs(cause, evidence)
+    if cause == "own_error" and levels and total(levels).share < RIGHT:
+        return f"For {quoted_name(cause)}: of the counted answers {total(levels).came}.{kinds_wrong(levels)}"
+    left = "" if cause == "own_error" else _wrong_without(attribution, evidence)
+    reason = left or "it is what the other causes leave"
+    return f"For {quoted_name(cause)}: nothing shows it by itself; {reason}."
 
 
 def _misfits(cause: Mechanism, undecided: Sequence[Mechanism], told: Explanation, shares: Shares) -> Iterator[str]:
@@ -138,10 +147,40 @@ def _misfits(cause: Mechanism, undecided: Sequence[Mechanism], told: Explanation
         yield f"Rows that do not fit {quoted_name(cause)}: {'; '.join(texts[:MOST_ROWS])}{more}."
     if cause == "sampling_noise":
         yield from _fewer_with_calls(evidence)
+    if attribution.method == "replay":
+        yield from _among_calls(cause, evidence)
+        yield from _mostly_wrong(cause, evidence)
     if cause == shares.cause:
         yield from _answers_without_tools(cause, shares, evidence)
     # Of several that are as likely each line says of which it speaks.
     yield from (f"Against {quoted_name(cause)}: {each[:1].lower()}{each[1:]}" if undecided else each for each in early)
+
+
+def _among_calls(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
+    """Where those runs without a cause are right that made no call, what those with calls say."""
+    gone, there = sides(cause, evidence)
+    if cause not in (*AT_CALLS, "budget") or cause == "calling" or not there:
+        return
+    if bears_difference(pair_of(cause, evidence)):
+        return
+    called, bare = by_calls(gone)
+    if not called or not bare or total(bare).share <= RIGHT:
+        return
+    pair = [total(called), total(there)]
+    if not bears_difference(pair) and bears_difference([total(gone), total(there)]):
+        few = which_are_few(*pair) if are_few(pair) else ""
+        yield (
+            f"Among runs with calls it does not show: without it {pair[0].came}, with it {pair[1].came}{few}. What"
+            f" speaks for it is that runs without any call are mostly right: {total(bare).count}, which"
+            f" {quoted_name('calling')} would explain too."
+        )
+
+
+def _mostly_wrong(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
+    """What all counted answers say against chance."""
+    levels = counted_runs(cause, evidence) if cause == "sampling_noise" else []
+    if levels and total(levels).share < RIGHT:
+        yield f"Of the counted answers, whatever is changed, {total(levels).came}.{kinds_wrong(levels)}"
 
 
 def _fewer_with_calls(evidence: Evidence) -> Iterator[str]:
@@ -187,6 +226,8 @@ def _answers_without_tools(cause: Mechanism, shares: Shares, evidence: Evidence)
     """Where trials without tools answer otherwise than they would if it were so."""
     if cause not in BY_CHANCE and "own_error" not in shares.named and (same := same_without_tools(evidence)):
         yield f"{same}, so the error may have nothing to do with tools."
+    elif cause not in (*BY_CHANCE, "unknown") and (few := same_without_tools(evidence, least=0.0)):
+        yield f"{few}."
     elif cause in BY_CHANCE and not said_at_once(evidence) and (never := never_without_tools(evidence)):
         yield f"{never}."
 
@@ -306,6 +347,12 @@ def _of_chance(told: Explanation) -> Iterator[str]:
         yield f"{bare.told}, so it can answer the question"
 
 
+def _all_readable(row: Row, evidence: Evidence) -> bool:
+    """Of redraws of a last reply whose form was lost."""
+    runs = evidence.all_runs
+    return row.changed == LAST_REPLY and runs is not None and not runs.unread
+
+
 def _wrong_without(attribution: Attribution, evidence: Evidence) -> str:
     """What leaves room for chance beside the likeliest cause: wrong ones without it too, or few runs; else empty."""
     cause = first_of(attribution)
@@ -339,7 +386,8 @@ def _rows_against(cause: Mechanism, attribution: Attribution, told: Explanation)
         return [row for row in levels if row.share < RIGHT and row.changed != AS_WAS and row not in again]
     if cause == "format" and evidence.re_asked:
         # Of these, too, what could not be read was asked for once more: what is wrong has a wrong answer.
-        return [row for row in unchanged(evidence) if row.share < RIGHT]
+        again = [row for row in unchanged(evidence) if row.share < RIGHT or _all_readable(row, evidence)]
+        return again
     if cause == "unknown":
         return []
     if attribution.method != "replay":

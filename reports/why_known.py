@@ -18,7 +18,7 @@ from toolablate.reports.causes import (
     bears_difference,
     counted_runs,
     first_of,
-    name_of,
+    kinds_wrong,
     of_kinds,
     one_change,
     pair_of,
@@ -43,7 +43,7 @@ from toolablate.reports.happened import (
 )
 from toolablate.reports.named_causes import named_shares, spoken_of
 from toolablate.reports.quoted import quoted
-from toolablate.reports.run_groups import by_calls, is_of, total
+from toolablate.reports.run_groups import is_of, total
 from toolablate.reports.turn import AT_CALLS, Turn, asked_at, right_until, turn_of
 from toolablate.reports.why_against import drawn_again, raised
 from toolablate.traces.records import Diagnosis, Mechanism
@@ -128,7 +128,7 @@ def _measured(cause: Mechanism, told: Explanation) -> Iterator[str]:
     if cause == "interaction" and (kinds := of_kinds(evidence)):
         yield f"{'; '.join(capital(row.told) if row is kinds[0] else row.told for row in kinds)}."
     elif cause == "own_error":
-        yield from _of_own_error(rows, evidence)
+        yield from _of_own_error(evidence)
     elif cause == "sampling_noise":
         yield from _of_chance(told)
     elif not rows:
@@ -154,33 +154,17 @@ def _of_a_difference(cause: Mechanism, rows: list[Row], told: Explanation) -> It
         yield "No run shows it: it is what the other rows leave."
     if not (shown and one_change(cause, evidence)):
         yield from _without_rival(cause, gone, there, told)
-    if not shown:
-        yield from _among_calls(cause, gone, there)
     if cause == "lock_in" and calls_are_lock_in(evidence):
         ignoring = capital(of_scores(IGNORING, evidence.ignore_tools, evidence).told)
-        yield f"{ignoring}. So {quoted_name('calling')} is not told apart from {name_of(cause)}, and counts with it."
+        yield (
+            f"{ignoring}. So what its calls did is put down to its computation: the probability includes that of"
+            f" {quoted_name('calling')}."
+        )
     if (again := unchanged(evidence)) and total(again).share < RIGHT:
         whole = total(again)
         few = ", though these are few" if whole.runs < FEW else ""
         against = f"which speaks against sampling noise{few}" if against_chance(again) else "which says little"
         yield f"{capital(drawn_again(again))}, {against}."
-
-
-def _among_calls(cause: Mechanism, gone: list[Row], there: list[Row]) -> Iterator[str]:
-    """Where those runs without a cause are right that made no call, what those with calls say."""
-    if cause not in (*AT_CALLS, "budget") or cause == "calling" or not there:
-        return
-    called, bare = by_calls(gone)
-    if not called or not bare or total(bare).share <= RIGHT:
-        return
-    pair = [total(called), total(there)]
-    if not bears_difference(pair) and bears_difference([total(gone), total(there)]):
-        few = which_are_few(*pair) if are_few(pair) else ""
-        yield (
-            f"Among runs with calls it does not show: without it {pair[0].came}, with it {pair[1].came}{few}. What"
-            f" speaks for it is that runs without any call are mostly right: {total(bare).count}, which"
-            f" {quoted_name('calling')} would explain too."
-        )
 
 
 def _without_rival(cause: Mechanism, gone: list[Row], there: list[Row], told: Explanation) -> Iterator[str]:
@@ -196,8 +180,6 @@ def _without_rival(cause: Mechanism, gone: list[Row], there: list[Row], told: Ex
         few = which_are_few(total(both), total(left))
         name = quoted_name(rivals[0])
         yield f"Of these, runs without {name} too: without it {total(both).came}, with it {total(left).came}{few}."
-    elif both and there and not left:
-        yield f"All runs with it are with {quoted_name(rivals[0])} too."
 
 
 def _comparison(cause: Mechanism, rows: list[Row], evidence: Evidence) -> str:
@@ -234,12 +216,10 @@ def _side_by_side(rows: list[Row]) -> str:
     return f"{capital(undone.told)}. With the cause still there ({before[0].name}): {before[0].came}"
 
 
-def _of_own_error(low: list[Row], evidence: Evidence) -> Iterator[str]:
+def _of_own_error(evidence: Evidence) -> Iterator[str]:
     same = same_without_tools(evidence)
     if levels := counted_runs("own_error", evidence):
-        of = len(levels)
-        kinds = f" In {len(low)} of {of} kinds of run most are wrong." if of > 1 else ""
-        yield f"Of the counted answers, whatever is changed, {total(levels).came}.{kinds}"
+        yield f"Of the counted answers, whatever is changed, {total(levels).came}.{kinds_wrong(levels)}"
     if same:
         yield f"{same}."
 
@@ -247,8 +227,8 @@ def _of_own_error(low: list[Row], evidence: Evidence) -> Iterator[str]:
 def _of_chance(told: Explanation) -> Iterator[str]:
     evidence, last = told.explained.evidence, last_reply(told) or 0
     again, bare = unchanged(evidence), without_tools(evidence)
-    if levels := counted_runs("sampling_noise", evidence):
-        whole = total(levels)
+    levels = counted_runs("sampling_noise", evidence)
+    if levels and (whole := total(levels)).share >= RIGHT:
         can = ": it can answer the question" if whole.share >= MOSTLY else ""
         yield f"Of the counted answers, whatever is changed, {whole.came}{can}."
     came = drawn_again(again) if again and total(again).share > RIGHT else ""
@@ -259,6 +239,8 @@ def _of_chance(told: Explanation) -> Iterator[str]:
     at_the_end = next((row for row in levels_of(evidence) if row.changed == f"{EARLY} {last - 1}"), None)
     if at_the_end is not None and at_the_end.share > RIGHT:
         yield f"{capital(at_the_end.told)}, in the state in which it answered."
+    if not came and (not levels or total(levels).share < RIGHT) and (bare is None or bare.share <= RIGHT):
+        yield "Nothing shows it by itself: it is what the other causes leave."
 
 
 def _read(cause: Mechanism, evidence: Evidence) -> Iterator[str]:

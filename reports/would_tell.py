@@ -67,8 +67,9 @@ def would_tell(told: Explanation) -> Iterator[Said]:
     requests = FEW if test.change == "--answer-now" else FEW * max(1, replies)
     row = _so_far(test, told)
     of_form = test.wrong == "format" and not test.change
-    # How many of these could be read is not told by their scores.
-    so_far = "" if row is None or of_form else f" So far {row.count} right ({row.changed})."
+    so_far = "" if row is None else f" So far {row.count} right ({row.changed})."
+    if row is not None and of_form and (runs := told.explained.evidence.all_runs) is not None:
+        so_far = f" So far {len(runs.last_reply) - runs.unread} of {len(runs.last_reply)} readable at once."
     for_right, for_wrong = (" or ".join(_with_shares(side, told)) for side in _outcomes(test, told))
     right, wrong, expected = "Mostly right speaks", "mostly wrong", _expected(test, told)
     if of_form:

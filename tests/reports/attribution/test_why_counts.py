@@ -46,8 +46,8 @@ def test_where_only_runs_without_calls_bear_a_cause_out_this_is_said() -> None:
     shown, unshown = (
         explanation(explained(evidence(pivotal=None, inputs=inputs(replay=of_search(right, 4))))) for right in (4, 0)
     )
-    assert said in part(unshown, "How we know")
-    assert "Among runs with calls" not in part(shown, "How we know")
+    assert f"{said[:-1]}. What speaks for it" in part(unshown, "What speaks against it")
+    assert "Among runs with calls" not in part(shown, "What speaks against it")
     assert contradictions(unshown) == []
 
 
@@ -289,6 +289,24 @@ def test_early_answers_that_are_its_answer_since_a_result_speak_against_what_is_
     )
     assert "No early answer before event" in part(told, "What speaks against it")
     assert "(0 of 16), and 8 of 8 from then on: “retrieval distraction” would explain that." in part(
+        told, "What speaks against it"
+    )
+    assert contradictions(told) == []
+
+
+def test_chance_that_most_counted_answers_speak_against_says_so() -> None:
+    replay = Replay(rollouts={frozenset({"search"}): (0.0,) * 20}, last_reply=(1.0,) * 3 + (0.0,))
+    told = explanation(
+        explained(
+            evidence(pivotal=None, trajectory=None, flip=None, inputs=inputs(replay=replay)),
+            mechanism="sampling_noise",
+            distraction=None,
+            shares={"sampling_noise": 0.8, "own_error": 0.2},
+        )
+    )
+    assert "whatever is changed" not in part(told, "How we know")
+    assert "With its last reply drawn again: 3 of 4 right." in part(told, "How we know")
+    assert "whatever is changed, 6 of 28 right. In 1 of 3 kinds of run most are wrong." in part(
         told, "What speaks against it"
     )
     assert contradictions(told) == []

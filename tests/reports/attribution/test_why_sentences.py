@@ -459,7 +459,7 @@ def test_calls_that_are_named_with_the_computation_are_said_to_be() -> None:
             flip=None,
             ignore_tools=ignoring,
         )
-        counted = "Told to ignore its tool results: 2 of 2 right. So “calling” is not told apart"
+        counted = "Told to ignore its tool results: 2 of 2 right. So what its calls did is put"
         assert (counted in part(told, "How we know")) == said
         assert contradictions(told) == []
 
