@@ -82,14 +82,14 @@ def against(told: Explanation) -> Iterator[Said]:
         return
     shares = named_shares(told, attribution)
     undecided = [cause for cause, _ in as_likely(shares)]
-    apart = [each for each in shares.others if each[0] not in undecided]
+    # Those that are less likely have their line in the table of probabilities.
+    least = POSSIBLE if attribution.method == "replay" else 0
+    apart = [each for each in shares.others if each[0] not in undecided and each[1] >= least]
     for cause, hundredths in apart:
-        # Those that are less likely have their line in the table of probabilities.
-        if hundredths >= POSSIBLE or attribution.method != "replay":
-            turned = "".join(
-                f" Against {quoted_name(cause)}: {each[:1].lower()}{each[1:]}" for each in turn_against(cause, told)
-            )
-            yield f"It may be {defined(cause)}: {hundred(hundredths)}.{_raised_by(cause, told)}{turned}"
+        turned = "".join(
+            f" Against {quoted_name(cause)}: {each[:1].lower()}{each[1:]}" for each in turn_against(cause, told)
+        )
+        yield f"It may be {defined(cause)}: {hundred(hundredths)}.{_raised_by(cause, told)}{turned}"
     several = (shares.cause, *undecided)
     found: list[Said] = [line for cause in several for line in _misfits(cause, undecided, told, shares)]
     signs = list(_signs_of_others(told, shares))
@@ -347,10 +347,10 @@ def _of_chance(told: Explanation) -> Iterator[str]:
         yield f"{bare.told}, so it can answer the question"
 
 
-def _all_readable(row: Row, evidence: Evidence) -> bool:
+def _some_readable(row: Row, evidence: Evidence) -> bool:
     """Of redraws of a last reply whose form was lost."""
     runs = evidence.all_runs
-    return row.changed == LAST_REPLY and runs is not None and not runs.unread
+    return row.changed == LAST_REPLY and runs is not None and runs.unread < len(runs.last_reply)
 
 
 def _wrong_without(attribution: Attribution, evidence: Evidence) -> str:
@@ -386,8 +386,7 @@ def _rows_against(cause: Mechanism, attribution: Attribution, told: Explanation)
         return [row for row in levels if row.share < RIGHT and row.changed != AS_WAS and row not in again]
     if cause == "format" and evidence.re_asked:
         # Of these, too, what could not be read was asked for once more: what is wrong has a wrong answer.
-        again = [row for row in unchanged(evidence) if row.share < RIGHT or _all_readable(row, evidence)]
-        return again
+        return [row for row in unchanged(evidence) if row.share < RIGHT or _some_readable(row, evidence)]
     if cause == "unknown":
         return []
     if attribution.method != "replay":

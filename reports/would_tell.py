@@ -128,9 +128,12 @@ def _shares(told: Explanation) -> dict[Mechanism, float]:
 
 
 def _candidates(told: Explanation) -> list[Mechanism]:
-    """The likeliest, and the others in order; of those that need no tool both, if improbable."""
-    known = list(_shares(told))
-    return [known[0], *(each for each in dict.fromkeys((*known[1:], *BY_CHANCE)) if each not in (known[0], "unknown"))]
+    """The likeliest, and the others in order; of those that need no tool both, if improbable. A lost form that is
+    improbable was told by answers for the form, and no other run tells more of it."""
+    shares = _shares(told)
+    first, *others = shares
+    lost: tuple[Mechanism, ...] = ("format",) if 100 * shares.get("format", 0.0) < POSSIBLE else ()
+    return [first, *(each for each in dict.fromkeys((*others, *BY_CHANCE)) if each not in (first, "unknown", *lost))]
 
 
 def _tests(told: Explanation) -> Iterator[_Test]:

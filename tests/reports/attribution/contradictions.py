@@ -20,7 +20,7 @@ from toolablate.reports.causes import CAUSES, WORDS, ranked, sides, unchanged
 from toolablate.reports.changed_runs import Row, levels_of, uncounted
 from toolablate.reports.html.beliefs import falling
 from toolablate.reports.plain_why import WEIGHED
-from toolablate.reports.run_groups import COUNTED, FORM, WITH, WITHOUT, run_groups
+from toolablate.reports.run_groups import COUNTED, FORM, WITH, WITHOUT, by_calls, run_groups
 from toolablate.reports.terminal.explanation import MOST_LINES, explanation_view, step_lines, steps_table
 from toolablate.reports.turn import asked_at, split_at, turn_of
 from toolablate.traces.records import Attribution
@@ -118,6 +118,7 @@ def _of_counts(told: Explanation, whole: str) -> Iterator[str]:
         return
     evidence = told.explained.evidence
     known = {_right_of(count) for each in run_groups(told) for _, count in each.rows} | {*_totals(told).values()}
+    known |= {_right_of(each.total.removesuffix(" right")) for each in run_groups(told) if each.total}
     both = [total for name, total in _totals(told).items() if name in (WITHOUT, WITH)]
     known |= {(sum(right for right, _ in both), sum(runs for _, runs in both))} if both else set()
     known |= {_sum(rows) for cause in CAUSES for rows in sides(cause, evidence) if rows}
@@ -130,6 +131,7 @@ def _of_counts(told: Explanation, whole: str) -> Iterator[str]:
         if f" right ({pair[0].changed} and {pair[1].changed})" in whole:
             known.add(_sum([*pair]))
     known.add(_sum(unchanged(evidence)))
+    known |= {_sum(part) for cause in CAUSES for rows in sides(cause, evidence) for part in by_calls(rows) if part}
     for cause, rival in itertools.permutations(CAUSES, 2):
         if f"runs without “{CAUSES[rival][0]}” too" in whole:
             gone = {row.changed for row in sides(rival, evidence)[0]}

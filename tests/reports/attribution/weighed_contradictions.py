@@ -91,7 +91,7 @@ def sourced_otherwise(told: Explanation, whole: str) -> Iterator[str]:
         number: each.output.lower() for number, each in enumerate(told.conversation) if isinstance(each, ToolCall)
     }
     answers = [each.lower() for each in answers_of(told)]
-    for event in re.findall(r"stands in the result of event (\d+)", whole.partition("Its answer, ")[2]):
+    for event in re.findall(r"Its answer, .{1,99}?, stands in the result of event (\d+)", whole):
         if not any(each in outputs.get(int(event), "") for each in answers):
             yield f"an answer that event {event} has not: {whole}"
     options = dict(zip("ABCDEFGH", told.question.choices, strict=False))
