@@ -27,6 +27,7 @@ from toolablate.reports.causes import (
     hundred,
     name_of,
     not_apart,
+    sides,
 )
 from toolablate.reports.changed_runs import capital, replays_of
 from toolablate.reports.happened import (
@@ -85,7 +86,16 @@ def _explained_names(parts: Sequence[WhyPart], weighed: Weighing | None) -> Iter
 def _how(weighed: Weighing, told: Explanation) -> tuple[str, ...]:
     if not weighed.starts:
         return (of_form(sum(told.explained.evidence.re_asked), len(told.explained.evidence.re_asked)),)
-    return (HOW.format(known=OF_STORE if told.rates.store else OF_ANY),)
+    how = HOW.format(known=OF_STORE if told.rates.store else OF_ANY)
+    listed = any(each.name == name_of("calling") for each in weighed.causes)
+    with_calls = any(not row.without_calls for row in sides("calling", told.explained.evidence)[0])
+    return (how, *([EMPTY_CALLS] if listed and with_calls else []))
+
+
+EMPTY_CALLS = (
+    f"Its calls gave nothing. So runs in which they give something count as without “{name_of('calling')}”: what else"
+    " could have cost it the right answer is that it called."
+)
 
 
 def _against_title(told: Explanation) -> str:

@@ -316,7 +316,7 @@ def unshown_by_its_pair(cause: Mechanism, attribution: Attribution, evidence: Ev
     rows = pair_of(cause, evidence)
     if attribution.method == "replay" and cause not in BY_CHANCE and not bears_difference(rows):
         said = next(_side_by_side(cause, evidence)).replace(NOT_SHOWN, "").replace(TOO_FEW, "")
-        yield f"The runs that differ least do not show it: {said}."
+        yield f"The runs that differ least do not show {quoted_name(cause)}: {said}."
 
 
 def _side_by_side(cause: Mechanism, evidence: Evidence) -> Iterator[str]:

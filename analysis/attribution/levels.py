@@ -24,7 +24,7 @@ LAST_REPLY = "with its last reply drawn again"
 SHORT = "with short results of other questions"
 OFFERED, SHAM, PLACEBO, SCAFFOLD = (
     "in another condition with the same tools, forbidden to call them",
-    "in another condition with the same tools, whose calls give nothing",
+    "in another condition with the same tools, whose calls work and find nothing",
     "in another condition with the same tools, whose results are of another question",
     "in another condition, with this prompt and no tools",
 )

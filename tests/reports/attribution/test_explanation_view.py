@@ -203,7 +203,7 @@ def test_a_cause_that_no_run_shows_is_not_said_to_have_made_it_wrong() -> None:
     assert part(told, "How we know").startswith(
         "All its runs together: without it 11 of 16 right, with it 0 of 12 right."
     )
-    assert "The runs that differ least do not show it: " in part(told, "What speaks against it")
+    assert "The runs that differ least do not show “retrieval distraction”: " in part(told, "What speaks against it")
 
 
 def test_what_was_asked_before_any_call_is_one_state_and_has_a_row_of_each_owner() -> None:

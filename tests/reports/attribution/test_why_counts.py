@@ -24,6 +24,7 @@ from toolablate.analysis.attribution.levels import swapped_results
 from toolablate.reports.causes import against_chance, one_change
 from toolablate.reports.changed_runs import Row
 from toolablate.reports.happened import same_without_tools
+from toolablate.reports.plain_why import WEIGHED
 from toolablate.reports.run_groups import run_groups
 from toolablate.traces.records import Mechanism
 
@@ -78,7 +79,7 @@ def test_the_runs_that_differ_in_one_thing_come_first_and_are_said_not_to_show_i
     assert known.startswith(start)
     # However few: the intervals, 51 to 100 % and 0 to 32 %, lie apart.
     assert "these are few" not in known.partition(". ")[0]
-    assert f"do not show it: without it 0 of 4 {pair}" in part(unshown, "What speaks against it")
+    assert f"do not show “retrieval distraction”: without it 0 of 4 {pair}" in part(unshown, "What speaks against it")
     assert "comparison" not in part(unshown, "How we know")
 
 
@@ -163,7 +164,8 @@ def test_arms_say_which_tools_they_have_and_no_two_rows_have_one_name() -> None:
         "in another condition with the same tools (browser_open, python, web_search), forbidden to call them" in names
     )
     assert (
-        "in another condition with the same tools (browser_open, python, web_search), whose calls give nothing" in names
+        "in another condition with the same tools (browser_open, python, web_search), whose calls work and find nothing"
+        in names
     )
     assert len(names) == len(set(names))
 
@@ -310,3 +312,13 @@ def test_chance_that_most_counted_answers_speak_against_says_so() -> None:
         told, "What speaks against it"
     )
     assert contradictions(told) == []
+
+
+def test_runs_whose_calls_give_something_are_said_to_be_without_calls_that_gave_nothing() -> None:
+    swapped = Replay(rollouts={frozenset(): (0.0,), frozenset({"search"}): (1.0,) * 3}, last_reply=(0.0, 0.0))
+    said = "Its calls gave nothing. So runs in which they give something count as without “calling”"
+    told = of_calling(inputs(replay=swapped))
+    assert (said in part(told, WEIGHED)) == any("swapped" in row for each in run_groups(told) for row, _ in each.rows)
+    assert said in part(told, WEIGHED)
+    gave = explanation(explained(mechanism="calling", distraction=None, shares={"calling": 1.0}))
+    assert said not in part(gave, WEIGHED)
