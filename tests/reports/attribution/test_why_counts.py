@@ -317,8 +317,8 @@ def test_chance_that_most_counted_answers_speak_against_says_so() -> None:
 def test_runs_whose_calls_give_something_are_said_to_be_without_calls_that_gave_nothing() -> None:
     swapped = Replay(rollouts={frozenset(): (0.0,), frozenset({"search"}): (1.0,) * 3}, last_reply=(0.0, 0.0))
     said = "Its calls gave nothing. So runs in which they give something count as without “calling”"
-    told = of_calling(inputs(replay=swapped))
-    assert (said in part(told, WEIGHED)) == any("swapped" in row for each in run_groups(told) for row, _ in each.rows)
+    events = (*searched("gas", "", status="error", error="injected_failure"), *ended("Answer: B"))
+    told = told_by(events, mechanism="calling", inputs=inputs(replay=swapped), pivotal=None, trajectory=None, flip=None)
     assert said in part(told, WEIGHED)
     gave = explanation(explained(mechanism="calling", distraction=None, shares={"calling": 1.0}))
     assert said not in part(gave, WEIGHED)
