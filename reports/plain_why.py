@@ -93,8 +93,9 @@ def _how(weighed: Weighing, told: Explanation) -> tuple[str, ...]:
 
 
 EMPTY_CALLS = (
-    f"Its calls gave nothing. So runs in which they give something count as without “{name_of('calling')}”: what else"
-    " could have cost it the right answer is that it called."
+    f"Its calls gave nothing that could mislead it. So runs with results of another question count as without"
+    f" “{name_of('calling')}”. Runs in which its tools work, and nothing else is changed, count as without"
+    f" “{name_of('tool_fault')}” alone."
 )
 
 

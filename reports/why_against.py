@@ -224,10 +224,11 @@ def _on_the_same_rows(shares: Shares, evidence: Evidence) -> Iterator[str]:
 
 def _answers_without_tools(cause: Mechanism, shares: Shares, evidence: Evidence) -> Iterator[str]:
     """Where trials without tools answer otherwise than they would if it were so."""
-    if cause not in BY_CHANCE and "own_error" not in shares.named and (same := same_without_tools(evidence)):
-        yield f"{same}, so the error may have nothing to do with tools."
-    elif cause not in (*BY_CHANCE, "unknown") and (few := same_without_tools(evidence, least=0.0)):
-        yield f"{few}."
+    if cause not in BY_CHANCE and "own_error" not in shares.named:
+        if same := same_without_tools(evidence):
+            yield f"{same}, so the error may have nothing to do with tools."
+        elif few := same_without_tools(evidence, least=0.0):
+            yield f"{few}."
     elif cause in BY_CHANCE and not said_at_once(evidence) and (never := never_without_tools(evidence)):
         yield f"{never}."
 

@@ -316,7 +316,7 @@ def test_chance_that_most_counted_answers_speak_against_says_so() -> None:
 
 def test_runs_whose_calls_give_something_are_said_to_be_without_calls_that_gave_nothing() -> None:
     swapped = Replay(rollouts={frozenset(): (0.0,), frozenset({"search"}): (1.0,) * 3}, last_reply=(0.0, 0.0))
-    said = "Its calls gave nothing. So runs in which they give something count as without “calling”"
+    said = "So runs with results of another question count as without “calling”."
     events = (*searched("gas", "", status="error", error="injected_failure"), *ended("Answer: B"))
     told = told_by(events, mechanism="calling", inputs=inputs(replay=swapped), pivotal=None, trajectory=None, flip=None)
     assert said in part(told, WEIGHED)
