@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import combinations
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
-from toolablate.analysis.attribution.levels import EXTENDED, LAST_REPLY
+from toolablate.analysis.attribution.levels import EXTENDED, LAST_REPLY, OFFERED
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE, outside_signs, ran_out, unrecovered
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.answer_source import result_with_answer, right_there, shows, stands_in, unsourced
@@ -161,8 +161,6 @@ def _among_calls(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
     gone, there = sides(cause, evidence)
     if cause not in (*AT_CALLS, "budget") or cause == "calling" or not there:
         return
-    if bears_difference(pair_of(cause, evidence)):
-        return
     called, bare = by_calls(gone)
     if not called or not bare or total(bare).share <= RIGHT:
         return
@@ -170,8 +168,8 @@ def _among_calls(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
     if not bears_difference(pair) and bears_difference([total(gone), total(there)]):
         few = which_are_few(*pair) if are_few(pair) else ""
         yield (
-            f"Among runs with calls it does not show: without it {pair[0].came}, with it {pair[1].came}{few}. What"
-            f" speaks for it is that runs without any call are mostly right: {total(bare).count}, which"
+            f"All runs with calls together do not show {quoted_name(cause)}: without it {pair[0].came}, with it"
+            f" {pair[1].came}{few}. Runs without any call are mostly right, {total(bare).count}, which"
             f" {quoted_name('calling')} would explain too."
         )
 
@@ -314,15 +312,25 @@ def _of_bare(bare: Row) -> str:
 
 def unshown_by_its_pair(cause: Mechanism, attribution: Attribution, evidence: Evidence) -> Iterator[str]:
     """That the runs which differ least do not bear a difference; nothing where they do."""
-    rows = pair_of(cause, evidence)
+    rows = _nearest_pair(cause, evidence)
     if attribution.method == "replay" and cause not in BY_CHANCE and not bears_difference(rows):
-        said = next(_side_by_side(cause, evidence)).replace(NOT_SHOWN, "").replace(TOO_FEW, "")
+        said = next(_side_by_side(cause, evidence, rows)).replace(NOT_SHOWN, "").replace(TOO_FEW, "")
         yield f"The runs that differ least do not show {quoted_name(cause)}: {said}."
 
 
-def _side_by_side(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
-    """The clearest pair, and the sums of all runs where that is of few."""
+def _nearest_pair(cause: Mechanism, evidence: Evidence) -> list[Row]:
+    """The clearest pair; of calls, where that is of runs without tools and does not show it, those that still had the
+    offer and the prompt."""
     rows = pair_of(cause, evidence)
+    offered = [row for row in sides(cause, evidence)[0] if row.changed in (OFFERED, BEFORE)]
+    if cause != "calling" or len(rows) < 2 or not offered or bears_difference(rows):
+        return rows
+    return [max(offered, key=lambda row: row.runs), *rows[1:]]
+
+
+def _side_by_side(cause: Mechanism, evidence: Evidence, rows: Sequence[Row] = ()) -> Iterator[str]:
+    """The clearest pair, or these `rows`, and the sums of all runs where they are few."""
+    rows = rows or pair_of(cause, evidence)
     if len(rows) > 1:
         without, there = (f"{row.count} right ({row.name})" for row in rows)
         few = ", though these are few" if are_few(rows) else ""
