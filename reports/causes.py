@@ -281,6 +281,12 @@ def kinds_wrong(levels: Sequence[Row]) -> str:
     return f" In {low} of {len(levels)} kinds of run most are wrong." if len(levels) > 1 else ""
 
 
+def mostly_wrong(levels: Sequence[Row]) -> bool:
+    """Whether most runs are wrong, and most kinds of run."""
+    low = sum(row.share < RIGHT for row in levels)
+    return 2 * low > len(levels) and sum(row.right for row in levels) < RIGHT * sum(row.runs for row in levels)
+
+
 def which_are_few(without: Row, there: Row) -> str:
     """Of two sums, as a clause; empty where neither is of few runs."""
     few = without.runs < FEW, there.runs < FEW

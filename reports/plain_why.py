@@ -26,7 +26,6 @@ from toolablate.reports.causes import (
     how_sure,
     hundred,
     name_of,
-    not_apart,
     sides,
 )
 from toolablate.reports.changed_runs import capital, replays_of
@@ -43,7 +42,7 @@ from toolablate.reports.weighing import HOW, OF_ANY, OF_STORE, Weighing, of_form
 from toolablate.reports.why_against import against
 from toolablate.reports.why_known import known
 from toolablate.reports.would_tell import would_tell
-from toolablate.traces.records import Attribution, Mechanism, ModelCall
+from toolablate.traces.records import Mechanism, ModelCall
 from toolablate.traces.terminal_text import inert, one_line, plain_text
 
 
@@ -93,8 +92,8 @@ def _how(weighed: Weighing, told: Explanation) -> tuple[str, ...]:
 
 
 EMPTY_CALLS = (
-    f"Its calls gave nothing that could mislead it. So runs with results of another question count as without"
-    f" “{name_of('calling')}”. Runs in which its tools work, and nothing else is changed, count as without"
+    f"“{name_of('calling').capitalize()}” means here that it made calls which gave nothing. So runs with results of"
+    f" another question are without it. Runs in which its tools work, and nothing else is changed, are without"
     f" “{name_of('tool_fault')}” alone."
 )
 
@@ -164,7 +163,7 @@ def _verdict(told: Explanation, weighed: Weighing | None) -> Iterator[Said]:
         yield f"Undecided{_several(shares, defined)}{basis}.{_less_likely(shares)} {first}."
     else:
         start = f"{capital(sure)} " if sure else NONE_LIKELY
-        named, sure = _named(shares, attribution, told), f"Probability {shares.probability}{basis}."
+        named, sure = defined(shares.cause), f"Probability {shares.probability}{basis}."
         # What needs no tool is not shown by what was called or found.
         rest = f". {sure} {capital(clause)}." if shares.cause in BY_CHANCE else f": {clause}. {sure}"
         yield f"{start}{named}{rest}"
@@ -205,16 +204,6 @@ def _words_of_the_condition(told: Explanation) -> Iterator[Said]:
     if told.explained.evidence.signals.prompted and words.strip():
         yield "The condition's prompt adds to the bare question:"
         yield Apart(f"│ {cut(inert(words).plain, 0)}")
-
-
-def _named(shares: Shares, attribution: Attribution, told: Explanation) -> str:
-    """With what no run tells it from."""
-    found = not_apart(shares.cause, told.explained.evidence) if attribution.method == "replay" else ()
-    # What is told with a probability of its own is defined there.
-    apart = named_shares(told, attribution).named
-    beside = [each for each in found if each not in apart]
-    names = " or ".join(map(defined, (shares.cause, *beside)))
-    return f"{names}{', which no run tells apart' if beside else ''}"
 
 
 def _basis(shares: Shares, told: Explanation, weighed: Weighing | None) -> str:

@@ -64,9 +64,10 @@ HEADS = ("Cause", "Right without it", "Right with it", BEFORE, "Probability")
 HOW = (
     f"“{BEFORE}” is a cause's probability before this trial's runs are counted. It goes by how often taking that cause"
     " away changed answers, {known}. It can be higher where early answers turn wrong at the cause. The runs then raise"
-    " the causes that fit them best, and lower the others. A cause fits if runs without it are mostly right and runs"
-    " with it mostly wrong. Causes that the same runs take away share what these show. A cause's probability is how"
-    " likely it is that it made this answer wrong. What is left is shared by"
+    " the causes that fit them best, and lower the others. A cause fits if answers become right where it is taken away."
+    " Each kind of run is weighed by itself, so that sums do not tell all. Causes that the same runs take away share"
+    " what these show. A cause's probability is how likely it is that it made this answer wrong. What all of these"
+    " leave, before its runs and after, is shared by"
     f" {name_of('sampling_noise')} and {name_of('own_error')}: the likelier it is that some kind of run is mostly"
     f" right, the more of it is {name_of('sampling_noise')}. In brackets: 95 % intervals (Wilson)."
 )
@@ -79,7 +80,8 @@ def of_form(right: float, asked: int) -> str:
     return (
         "What is asked for once more comes out nearly always right or nearly always wrong. So few count for much:"
         f" {right:g} right of {asked} give ({right:g} + {RE_ASKED_PRIOR:g}) / ({asked} + {2 * RE_ASKED_PRIOR:g}) ="
-        f" {chance((right + RE_ASKED_PRIOR) / (asked + 2 * RE_ASKED_PRIOR))}. The other causes share the rest."
+        f" {chance((right + RE_ASKED_PRIOR) / (asked + 2 * RE_ASKED_PRIOR))}. The other causes share the rest. In"
+        " brackets: the 95 % interval (Wilson) of the count alone."
     )
 
 

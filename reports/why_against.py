@@ -6,6 +6,7 @@ from itertools import combinations
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.levels import EXTENDED, LAST_REPLY, OFFERED
+from toolablate.analysis.attribution.replay_rules import calls_are_lock_in
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE, outside_signs, ran_out, unrecovered
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.answer_source import result_with_answer, right_there, shows, stands_in, unsourced
@@ -23,6 +24,8 @@ from toolablate.reports.causes import (
     first_of,
     hundred,
     kinds_wrong,
+    mostly_wrong,
+    not_apart,
     pair_of,
     quoted_name,
     same_rows,
@@ -104,6 +107,9 @@ def against(told: Explanation) -> Iterator[Said]:
     if signs:
         yield f"The trace has signs of causes that are less likely: {'; and '.join(signs)}."
     yield from _on_the_same_rows(shares, evidence)
+    beside = [each for each in not_apart(shares.cause, evidence) if each not in shares.named]
+    if beside and attribution.method == "replay":
+        yield f"The runs that decide it are without {' and '.join(map(quoted_name, beside))} too."
 
 
 def raised(told: Explanation) -> Iterator[str]:
@@ -167,18 +173,20 @@ def _among_calls(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
     pair = [total(called), total(there)]
     if not bears_difference(pair) and bears_difference([total(gone), total(there)]):
         few = which_are_few(*pair) if are_few(pair) else ""
+        named_with_it = cause == "lock_in" and calls_are_lock_in(evidence)
+        too = "" if named_with_it else f", which {quoted_name('calling')} would explain too"
         yield (
             f"All runs with calls together do not show {quoted_name(cause)}: without it {pair[0].came}, with it"
-            f" {pair[1].came}{few}. Runs without any call are mostly right, {total(bare).count}, which"
-            f" {quoted_name('calling')} would explain too."
+            f" {pair[1].came}{few}. Runs without any call are mostly right, {total(bare).count}{too}."
         )
 
 
 def _mostly_wrong(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
     """What all counted answers say against chance."""
     levels = counted_runs(cause, evidence) if cause == "sampling_noise" else []
-    if levels and total(levels).share < RIGHT:
-        yield f"Of the counted answers, whatever is changed, {total(levels).came}.{kinds_wrong(levels)}"
+    if mostly_wrong(levels):
+        whole = f"of the counted answers, whatever is changed, {total(levels).came}.{kinds_wrong(levels)}"
+        yield f"Against {quoted_name(cause)}: {whole}"
 
 
 def _fewer_with_calls(evidence: Evidence) -> Iterator[str]:
@@ -199,7 +207,8 @@ def _answer_in_a_result(told: Explanation, shares: Shares) -> Iterator[str]:
     then."""
     at, signals = result_with_answer(told), told.explained.evidence.signals
     cause = None if at is None else shows(at, told)
-    if at is None or cause is None or shares.cause in (cause, "interaction", "format", "unknown"):
+    as_good = [each for each, _ in as_likely(shares)]
+    if at is None or cause is None or cause in as_good or shares.cause in (cause, "interaction", "format", "unknown"):
         return
     # What it took up is told with the signs of less likely causes.
     among_signs = cause not in spoken_of(shares) and signals.adoption is not None and signals.adoption.is_new
@@ -207,17 +216,17 @@ def _answer_in_a_result(told: Explanation, shares: Shares) -> Iterator[str]:
     still = right_until(at, told.explained.evidence)
     if still or not among_signs:
         said = [f"{stands_in(at, told)}, a sign of {quoted_name(cause)}", *pair, *([still] if still else [])]
-        yield f"{'; '.join(said)}."
+        whose = f"Against {quoted_name(shares.cause)}: " if as_good else ""
+        told_of = "; ".join(said)
+        yield f"{whose}{told_of[:1].lower() + told_of[1:] if whose else told_of}."
 
 
 def _on_the_same_rows(shares: Shares, evidence: Evidence) -> Iterator[str]:
     """Causes of the page that the same runs take away."""
     for one, other in combinations(shares.named, 2):
         if same_rows(one, other, evidence):
-            yield (
-                f"{quoted_name(one)} and {quoted_name(other)} rest on the same rows. How common each is in this store"
-                " decides between them."
-            )
+            both = f"{quoted_name(one)} and {quoted_name(other)}"
+            yield f"{both} rest on the same rows. Only how common each is in this store tells them apart."
 
 
 def _answers_without_tools(cause: Mechanism, shares: Shares, evidence: Evidence) -> Iterator[str]:
@@ -269,6 +278,8 @@ def _ignoring(cause: Mechanism, evidence: Evidence) -> list[Row]:
     if not evidence.ignore_tools:
         return []
     row = of_scores(IGNORING, evidence.ignore_tools, evidence)
+    if cause == "lock_in" and calls_are_lock_in(evidence):
+        return []
     misfits = _NOT_BY_RESULTS if row.share > RIGHT else _BY_RESULTS
     return [replace(row, aside=ASKED_OTHERWISE)] if cause in misfits else []
 
@@ -395,7 +406,7 @@ def _rows_against(cause: Mechanism, attribution: Attribution, told: Explanation)
         return [row for row in levels if row.share < RIGHT and row.changed != AS_WAS and row not in again]
     if cause == "format" and evidence.re_asked:
         # Of these, too, what could not be read was asked for once more: what is wrong has a wrong answer.
-        return [row for row in unchanged(evidence) if row.share < RIGHT or _some_readable(row, evidence)]
+        return [row for row in unchanged(evidence) if row.share <= RIGHT or _some_readable(row, evidence)]
     if cause == "unknown":
         return []
     if attribution.method != "replay":

@@ -19,6 +19,7 @@ from toolablate.reports.causes import (
     counted_runs,
     first_of,
     kinds_wrong,
+    mostly_wrong,
     of_kinds,
     one_change,
     pair_of,
@@ -228,9 +229,11 @@ def _of_chance(told: Explanation) -> Iterator[str]:
     evidence, last = told.explained.evidence, last_reply(told) or 0
     again, bare = unchanged(evidence), without_tools(evidence)
     levels = counted_runs("sampling_noise", evidence)
-    if levels and (whole := total(levels)).share >= RIGHT:
+    if levels and not mostly_wrong(levels):
+        whole = total(levels)
         can = ": it can answer the question" if whole.share >= MOSTLY else ""
-        yield f"Of the counted answers, whatever is changed, {whole.came}{can}."
+        kinds = kinds_wrong(levels) if whole.share < RIGHT else ""
+        yield f"Of the counted answers, whatever is changed, {whole.came}{can}.{kinds}"
     came = drawn_again(again) if again and total(again).share > RIGHT else ""
     if came:
         yield f"{capital(came)}."
@@ -239,7 +242,7 @@ def _of_chance(told: Explanation) -> Iterator[str]:
     at_the_end = next((row for row in levels_of(evidence) if row.changed == f"{EARLY} {last - 1}"), None)
     if at_the_end is not None and at_the_end.share > RIGHT:
         yield f"{capital(at_the_end.told)}, in the state in which it answered."
-    if not came and (not levels or total(levels).share < RIGHT) and (bare is None or bare.share <= RIGHT):
+    if not came and (not levels or mostly_wrong(levels)) and (bare is None or bare.share <= RIGHT):
         yield "Nothing shows it by itself: it is what the other causes leave."
 
 

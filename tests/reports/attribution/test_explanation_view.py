@@ -279,11 +279,10 @@ def test_replays_that_no_label_rests_on_are_not_denied() -> None:
 def test_where_no_arm_has_the_words_alone_both_are_named() -> None:
     found = explained(evidence(tuple(ended("Answer: B")), trajectory=None, flip=None), mechanism="availability")
     bare = replace(found, evidence=replace(found.evidence, inputs=replace(inputs(replay=REPLAYED), tools=frozenset())))
-    assert "which no run tells apart" in part(explanation(bare), "Verdict")
-    assert "prompt (" in part(explanation(bare), "Verdict")
+    assert "The runs that decide it are without “prompt” too." in part(explanation(bare), "What speaks against it")
     arms = Arms(none=(1.0,), scaffold=(1.0,))
     of_words = replace(bare, evidence=replace(bare.evidence, inputs=replace(bare.evidence.inputs, arms=arms)))
-    assert "which no run tells apart" not in part(explanation(of_words), "Verdict")
+    assert "The runs that decide it" not in part(explanation(of_words), "What speaks against it")
 
 
 def test_a_right_trial_is_blamed_for_nothing_and_gains_are_told() -> None:
