@@ -242,12 +242,15 @@ def _answers_without_tools(cause: Mechanism, shares: Shares, evidence: Evidence)
 
 def _signs_of_others(told: Explanation, shares: Shares) -> Iterator[str]:
     """What stands in the trace of causes of which no sentence of the page speaks."""
-    evidence, known, attribution = told.explained.evidence, spoken_of(shares), told.explained.attribution
+    evidence, attribution = told.explained.evidence, told.explained.attribution
     adopted = evidence.signals.adoption
+    # By trace each that is named has a line of its own, however improbable.
+    by_replay = attribution is not None and attribution.method == "replay"
+    known = spoken_of(shares) if by_replay else list(shares.named)
 
     def sign(cause: Mechanism, what: str, *more: str) -> str:
         likely = ""
-        if attribution is not None and attribution.method == "replay":
+        if attribution is not None and by_replay:
             share = attribution.shares.get(cause, 0.0)
             likely = f": {chance(share)}" if share >= LEAST_TOLD else f": under {chance(LEAST_TOLD)}"
         return "; ".join((f"of {defined(cause)}{likely}, as {what}", *more))

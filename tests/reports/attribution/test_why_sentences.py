@@ -485,3 +485,13 @@ def test_a_loop_over_all_that_a_question_counts_is_no_trial_of_some_cases() -> N
         found = replace(told.explained, evidence=replace(told.explained.evidence, signals=signals))
         told = replace(told, explained=found, question=question)
         assert ("its code tries some cases" in part(told, "Verdict")) == said
+
+
+def test_a_sign_of_a_cause_that_a_page_by_trace_names_is_told_once() -> None:
+    events = (*ran("f(1)", "", status="error", error="injected_failure"), *ended("Answer: B"))
+    shares: dict[Mechanism, float] = {"calling": 0.9, "tool_fault": 0.08, "sampling_noise": 0.02}
+    found = told_by(events, mechanism="calling", shares=shares, distraction=None, trajectory=None, flip=None).explained
+    by_trace = attribution(method="trace", mechanism="calling", distraction=None, shares=shares, confidence=0.9)
+    told = explanation(replace(found, attribution=by_trace), conversation=events)
+    assert "It may be tool fault (" in part(told, "What speaks against it")
+    assert contradictions(told) == []
