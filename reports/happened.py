@@ -413,9 +413,10 @@ def own_events(cause: Mechanism, told: Explanation) -> tuple[int, ...]:
     event = happened(cause, told).event
     if event is None:
         return ()
-    gave = (at for at, each in enumerate(told.conversation) if at > event and isinstance(each, ToolCall))
-    is_reply = isinstance(told.conversation[event], ModelCall) if event < len(told.conversation) else False
-    return (event, *([at] if is_reply and (at := next(gave, None)) is not None else []))
+    later = told.conversation[event + 1 :]
+    is_reply = any(isinstance(each, ModelCall) for each in told.conversation[event : event + 1])
+    results = [at for at, each in enumerate(later, start=event + 1) if isinstance(each, ToolCall)]
+    return (event, *(results[:1] if is_reply else ()))
 
 
 def last_reply(told: Explanation) -> int | None:

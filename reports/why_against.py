@@ -76,7 +76,8 @@ MOST_ROWS = 5
 LEAST_TOLD = 0.01
 """Of the probability of a cause."""
 LEAST_RUNS = 3
-"""Of a kind of run; what fewer say is counted alone, unless all are of fewer."""
+"""Of a kind of run half of which are right, from which on this speaks against what was taken away: one of two does
+not."""
 
 
 def against(told: Explanation) -> Iterator[Said]:
@@ -155,7 +156,7 @@ def _misfits(cause: Mechanism, undecided: Sequence[Mechanism], told: Explanation
         yield from _fewer_with_calls(evidence)
     if attribution.method == "replay":
         yield from _among_calls(cause, evidence)
-        yield from _mostly_wrong(cause, evidence)
+        yield from _counted_against_chance(cause, evidence)
     if cause == shares.cause:
         yield from _answers_without_tools(cause, shares, evidence)
     # Of several that are as likely each line says of which it speaks.
@@ -181,7 +182,7 @@ def _among_calls(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
         )
 
 
-def _mostly_wrong(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
+def _counted_against_chance(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
     """What all counted answers say against chance."""
     levels = counted_runs(cause, evidence) if cause == "sampling_noise" else []
     if mostly_wrong(levels):
@@ -379,14 +380,14 @@ def _some_readable(row: Row, evidence: Evidence) -> bool:
 def _wrong_without(attribution: Attribution, evidence: Evidence) -> str:
     """What leaves room for chance beside the likeliest cause: wrong ones without it too, or few runs; else empty."""
     cause = first_of(attribution)
-    gone = total(sides(cause, evidence)[0])
+    gone, there = (total(side) for side in sides(cause, evidence))
     if attribution.method != "replay" or gone.graded or not gone.runs:
         return ""
     if wrong := gone.runs - gone.right:
         return f"without {quoted_name(cause)} {wrong:g} of {gone.runs:g} {'is' if wrong == 1 else 'are'} wrong too"
-    few = f"without {quoted_name(cause)} {gone.came}; so few do not rule chance out"
-    clear = bears_difference([gone, total(sides(cause, evidence)[1])]) if sides(cause, evidence)[1] else False
-    return few if gone.runs < FEW and not clear else ""
+    if gone.runs >= FEW or (there.runs and bears_difference([gone, there])):
+        return ""
+    return f"without {quoted_name(cause)} {gone.came}; so few do not rule chance out"
 
 
 NOT_SHOWN, TOO_FEW = ", which does not show it", ", too few to show it"

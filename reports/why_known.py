@@ -112,20 +112,13 @@ def _other_answers(turn: Turn, evidence: Evidence) -> str:
     return f", none of these {one_line(own, max_chars=60)}" if never else ""
 
 
-def _pair(cause: Mechanism, evidence: Evidence) -> list[Row]:
-    """The rows that decide it most: without the cause and with it; of the model's own error those that are wrong."""
-    if cause == "own_error":
-        return [row for row in counted_runs(cause, evidence) if row.share < RIGHT]
-    return pair_of(cause, evidence)
-
-
 MOSTLY = 2 / 3
 """Of right runs, from which on it is said to be able to answer a question."""
 
 
 def _measured(cause: Mechanism, told: Explanation) -> Iterator[str]:
     evidence = told.explained.evidence
-    rows = _pair(cause, evidence)
+    rows = pair_of(cause, evidence)
     if cause == "interaction" and (kinds := of_kinds(evidence)):
         yield f"{'; '.join(capital(row.told) if row is kinds[0] else row.told for row in kinds)}."
     elif cause == "own_error":
@@ -260,7 +253,7 @@ def _read(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
     sign = sign_in(evidence)
     known = sign is not None and sign[0] == cause
     yield f"{capital(noted(sign))}." if sign and known else "Nothing in the trace shows it."
-    rows = _pair(cause, evidence)
+    rows = pair_of(cause, evidence)
     if len(rows) > 1 and cause != "unknown" and restores(cause, evidence):
         whole = " These differ in all that tools bring, not in this alone." if rows[0].changed == WITHOUT_TOOLS else ""
         yield f"{_side_by_side(rows)}.{whole}"

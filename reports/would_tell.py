@@ -68,7 +68,8 @@ def would_tell(told: Explanation) -> Iterator[Said]:
     row = _so_far(test, told)
     of_form = test.wrong == "format" and not test.change
     so_far = "" if row is None else f" So far {row.count} right ({row.changed})."
-    if row is not None and of_form and (runs := told.explained.evidence.all_runs) is not None:
+    runs = told.explained.evidence.all_runs
+    if of_form and runs is not None and runs.last_reply:
         so_far = f" So far {len(runs.last_reply) - runs.unread} of {len(runs.last_reply)} readable at once."
     for_right, for_wrong = (" or ".join(_with_shares(side, told)) for side in _outcomes(test, told))
     right, wrong, expected = "Mostly right speaks", "mostly wrong", _expected(test, told)

@@ -259,7 +259,7 @@ def _replay(case: Case, own: Scores, re_asked: Scores, outcomes: Outcomes, re_as
         rollouts=rollouts,
         short=_re_asked(outcomes, "short", re_asks) if case.is_long else None,
         last_reply=_re_asked(outcomes, "last_reply", re_asks),
-        unread=sum(each.verdict == "unparsed" for each in outcomes.get(LAST_REPLY, ())),
+        unread=sum(each.verdict == "unparsed" for each in outcomes.get(LAST_REPLY, ()) if each.value is not None),
         re_asked=() if own else re_asked,
     )
 
