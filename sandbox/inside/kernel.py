@@ -39,7 +39,6 @@ def run_kernel(
         os.write(error_writer, traceback.format_exc()[-ERROR_BYTES:].encode(errors="replace"))
         os._exit(1)
     os.close(error_writer)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     app.start()  # type: ignore[no-untyped-call]
     os._exit(0)
 
@@ -50,7 +49,8 @@ def _settle(work: str) -> None:
     share_one_heap()
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a cell may be waiting already: its interrupt must not end our start
+    # Only a cell may be interrupted, for which ipykernel lets it through; not our start, nor the wait for the next one.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     os.setsid()
     null = os.open(os.devnull, os.O_RDWR)

@@ -188,7 +188,7 @@ async def test_a_cell_that_others_keep_from_running_is_no_result(
     assert "lost through no fault of the code" in (await kernel.execute("6 * 7")).text
 
 
-async def test_the_interrupt_of_a_cell_that_waits_does_not_end_the_start(tmp_path: Path) -> None:
+async def test_an_interrupt_of_no_cell_ends_neither_the_start_nor_what_follows(tmp_path: Path) -> None:
     """In a process of its own, as the start settles the one that it is in."""
     program = f"""
 import os, signal
@@ -197,12 +197,23 @@ class Application:
     def connect(self, request, listeners):
         os.kill(os.getpid(), signal.SIGINT)
     def start(self):
-        os._exit(7 if signal.getsignal(signal.SIGINT) is signal.default_int_handler else 8)
+        os.kill(os.getpid(), signal.SIGINT)
+        os._exit(7)
 kernel._limit = lambda limits: None
 kernel.run_kernel(Application, {{"work": {str(tmp_path / "work")!r}, "filter": "", "limits": {{}}}}, [], os.pipe()[1])
 """
     started = await asyncio.create_subprocess_exec(sys.executable, "-c", program)
     assert await started.wait() == 7
+
+
+async def test_an_interrupt_between_cells_does_not_end_the_kernel(jail_with: OpenKernel) -> None:
+    """Jupyter interrupts a kernel before it asks it to end, and a user presses the button once more than needed."""
+    kernel = await jail_with()
+    assert (await kernel.execute("x = 7")).status == "ok"
+    process: Any = kernel._process  # type: ignore[attr-defined]
+    process.interrupt()
+    await process.lost_seconds()  # which is answered after it
+    assert (await kernel.execute("x")).text == "7\n"
 
 
 async def test_a_guardian_that_says_nothing_is_asked_again(
