@@ -275,6 +275,13 @@ def are_few(rows: Sequence[Row]) -> bool:
     return min(row.runs for row in rows) < FEW and not (len(known) == 2 and known[1][1] < known[0][0])
 
 
+def do_not_show(pair: Sequence[Row]) -> str:
+    """How runs without a cause and with it do not bear a difference."""
+    if pair[0].share <= pair[1].share:
+        return "do not show"
+    return "are too few to show" if are_few(pair) else "hardly show"
+
+
 def kinds_wrong(levels: Sequence[Row]) -> str:
     """In how many kinds of run most are wrong, as a sentence; empty of one kind."""
     low = sum(row.share < RIGHT for row in levels)
@@ -360,6 +367,12 @@ def sides(cause: Mechanism, evidence: Evidence) -> tuple[list[Row], list[Row]]:
     gone = lacking(cause, evidence)
     rows = [row for row in levels_of(evidence) if row.changed != AS_WAS]
     return ([row for row in rows if row in gone], [row for row in rows if row not in gone]) if gone else ([], [])
+
+
+def tells_form(attribution: Attribution, evidence: Evidence) -> bool:
+    """Whether answers that were asked for once more are what the form of the answer is weighed from."""
+    weighed = attribution.method == "replay" and "format" in attribution.shares
+    return weighed and bool(evidence.re_asked) and evidence.score.verdict == "unparsed"
 
 
 def counted_runs(cause: Mechanism, evidence: Evidence) -> list[Row]:

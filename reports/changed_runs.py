@@ -1,7 +1,7 @@
 """What came of one trial with one thing changed, and of others of its question: the table that a page is made of."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from toolablate.analysis.attribution.decomposition import Scores
@@ -103,6 +103,19 @@ class Row:
     def asked_where(self) -> str:
         here = f"{self.runs - self.elsewhere:g} in this trial, " if self.runs > self.elsewhere else "all "
         return f"{here}{self.elsewhere} in other repeats"
+
+
+def total(rows: Sequence[Row]) -> Row:
+    return Row("", sum(row.runs for row in rows), sum(row.right for row in rows), any(row.graded for row in rows))
+
+
+def by_calls(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+    """Those with calls, and those in which no tool was called, or could be."""
+    return [row for row in rows if not row.without_calls], [row for row in rows if row.without_calls]
+
+
+def is_of(row: Row, side: Sequence[Row]) -> bool:
+    return any(each.changed == row.changed for each in side)
 
 
 AS_WAS = "as it was"

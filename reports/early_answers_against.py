@@ -38,11 +38,7 @@ def early_answers_against(cause: Mechanism, told: Explanation) -> Iterator[str]:
     if cause not in (*BY_CHANCE, "availability", "prompt", "unknown") and 2 * right < asked:
         yield f"{outset}: {'it may not have known the answer' if cause == 'format' else 'the error may need no call'}."
     own = [each for each in asked_at(evidence) if each.step == 0]
-    if own and cause in (*AT_CALLS, "budget") and said_at_once(evidence):
-        answer = ", ".join(evidence.score.extracted)
-        said = sum(round(each.options[answer].mean * each.samples) for each in own if answer in each.options)
-        times = f"{said} of {count(own).asked} early answers"
-        yield f"It gave its wrong answer, {one_line(answer, max_chars=60)}, before any call too: {times}."
+    yield from _said_before(cause, told)
     if cause == "own_error" and 2 * right > asked:
         yield f"{outset}."
     elif cause == "own_error" and own and count(own).share > RIGHT:
@@ -53,6 +49,28 @@ def early_answers_against(cause: Mechanism, told: Explanation) -> Iterator[str]:
     if named and not named[1]:
         yield f"Its last reply names “{named[0]}”, which would be wrong in any form."
     yield from turn_against(cause, told)
+
+
+def _said_before(cause: Mechanism, told: Explanation) -> Iterator[str]:
+    """That early answers before any call, or else before the event that is blamed, are its wrong answer already."""
+    evidence, at = told.explained.evidence, happened(cause, told).event if cause in AT_CALLS else None
+    if cause not in (*AT_CALLS, "budget"):
+        return
+    answer, asked = ", ".join(evidence.score.extracted), asked_at(evidence)
+    at_once = [each for each in asked if each.step == 0]
+    earlier = [] if at is None else [each for each in asked if each.step == 0 or evidence.steps[each.step] <= at]
+    # Where it turned before that event says more.
+    earlier = [] if any(turn_against(cause, told)) else earlier
+    for steps, when, least in ((at_once, "before any call too", 0.0), (earlier, f"before event {at} already", OFTEN)):
+        said = sum(round(each.options[answer].mean * each.samples) for each in steps if answer in each.options)
+        if said and said >= least * count(steps).asked:
+            times = f"{said} of {count(steps).asked} early answers"
+            yield f"It gave its wrong answer, {one_line(answer, max_chars=60)}, {when}: {times}."
+            return
+
+
+OFTEN = 0.25
+"""Of early answers before an event. Fewer that are the wrong answer already say little."""
 
 
 def _said_since_a_result(cause: Mechanism, told: Explanation) -> Iterator[str]:
@@ -114,7 +132,10 @@ def _sure_turn_against(cause: Mechanism, turn: Turn, told: Explanation) -> Itera
     if cause in _BEFORE_CALLS:
         yield f"{at}{f', where a call gave {_ITS_RESULT[bool(gave)]}' if there else ''}."
     elif cause in ("budget", "format"):
-        fits = "".join(f"; {quoted_name(OF_FORMS[call.form])} would explain that" for call in gave[-1:])
+        known = any(_said_since_a_result(cause, told))
+        fits = (
+            "" if known else "".join(f"; {quoted_name(OF_FORMS[call.form])} would explain that" for call in gave[-1:])
+        )
         yield from [f"{at}, before its last reply{fits}."] if turn.end <= (own[0] if own else turn.end) else []
     elif cause == "calling" and gave and _right_after_calls(turn, evidence):
         yield f"{at}, at a result; after the calls before it early answers were still mostly right."

@@ -9,7 +9,7 @@ from string import ascii_uppercase
 from toolablate.analysis.answer_relation import SAID, relation_of
 from toolablate.analysis.attribution.evidence import LONG_RESULTS, Evidence, Explanation, shown_chars
 from toolablate.analysis.attribution.signals.signal_types import Form
-from toolablate.analysis.attribution.trace_rules import BY_CHANCE, ran_out, sign_of, unrecovered
+from toolablate.analysis.attribution.trace_rules import ran_out, sign_of, unrecovered
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.cause_wording import answer_given, right_answer
 from toolablate.reports.turn import asked_at, count, right_before, turn_of
@@ -192,8 +192,7 @@ def _of_faults(told: Explanation) -> Happened:
     since = [each for each in evidence.signals.troubles if each.event > events[0] and one_line(each.tool) in tools]
     own = [each.event for each in since if each.kind == "exception"]
     beside = f"; at {events_named(own)} by an error of its code" if own else ""
-    also = "".join(f"; {each}" for each in [failed_for_a_time(evidence)] if each)
-    return Happened(f"{' and '.join(tools)} failed ({events_named(events)}{beside}), and {again}{also}", events[0])
+    return Happened(f"{' and '.join(tools)} failed ({events_named(events)}{beside}), and {again}", events[0])
 
 
 def _asks_for(event: Event, tools: Sequence[str]) -> bool:
@@ -280,15 +279,7 @@ def _of_calls(cause: Mechanism, told: Explanation) -> Happened:
     if cause == "calling":
         gave = sum(call.gave for call in calls) or "none"
         return Happened(f"it made {_many(len(calls))}, {gave} of which gave something")
-    adopted = evidence.signals.adoption
-    alone = adopted is not None and not (adopted.in_question or adopted.others)
-    if cause in BY_CHANCE and adopted is not None and alone and evidence.score.verdict != "unparsed":
-        gave = "had given it" if adopted.is_new else "gave it too"
-        given = f"as {_tool(adopted.event, told)} {gave} (event {adopted.event})"
-        return Happened(f"{answered}, {given}", adopted.event)
     gave = "" if any(call.gave for call in calls) else ", none of which gave anything"
-    if not gave and adopted is None and stands_in_none(told):
-        gave = ", none of which named this answer"
     return Happened(f"{answered}, after {_many(len(calls))}{gave}", last)
 
 

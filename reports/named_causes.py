@@ -1,8 +1,10 @@
 """Which causes a page gives a probability of their own."""
 
+from collections.abc import Collection
+
 from toolablate.analysis.attribution.evidence import Explanation
-from toolablate.analysis.attribution.trace_rules import outside_signs
-from toolablate.reports.causes import POSSIBLE, Shares, as_likely, ranked, shares_of
+from toolablate.analysis.attribution.trace_rules import BY_CHANCE, outside_signs
+from toolablate.reports.causes import POSSIBLE, Shares, as_likely, ranked, shares_of, sides
 from toolablate.reports.happened import sign_in
 from toolablate.traces.records import Attribution, Mechanism
 
@@ -32,9 +34,14 @@ def spoken_of(shares: Shares) -> list[Mechanism]:
     return [shares.cause, *(each for each, share in shares.others if share >= POSSIBLE or each in undecided)]
 
 
-def in_the_table(shares: Shares, told: Explanation) -> list[Mechanism]:
-    """Those with a line in the table of probabilities: also from `LISTED` on."""
+def in_the_table(shares: Shares, told: Explanation, said: Collection[Mechanism]) -> list[Mechanism]:
+    """Those with a line in the table of probabilities: also from `LISTED` on, and those that a sentence names."""
     attribution = told.explained.attribution
     assert attribution is not None
-    likely = [each for each, share in ranked(attribution) if round(100 * share) >= LISTED]
-    return list(dict.fromkeys((*spoken_of(shares), *likely)))
+    known = dict(ranked(attribution))
+    likely = [each for each, share in known.items() if round(100 * share) >= LISTED]
+    # Of what is improbable only runs have something to say.
+    evidence = told.explained.evidence
+    tested = [each for each in said if sides(each, evidence)[0] or each in BY_CHANCE]
+    least = sorted(tested, key=lambda each: -known.get(each, 0.0))
+    return list(dict.fromkeys((*spoken_of(shares), *likely, *least)))

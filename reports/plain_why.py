@@ -9,7 +9,7 @@ Rules, so that no sentence contradicts another, or the table of all runs:
 - What replays of the trial measured, and what is read from the trace, are named apart.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
@@ -27,6 +27,7 @@ from toolablate.reports.causes import (
     hundred,
     name_of,
     sides,
+    tells_form,
 )
 from toolablate.reports.changed_runs import capital, replays_of
 from toolablate.reports.happened import (
@@ -36,9 +37,10 @@ from toolablate.reports.happened import (
     last_reply,
 )
 from toolablate.reports.named_causes import named_shares
+from toolablate.reports.other_causes import others
 from toolablate.reports.quoted import BARE_ANSWER, cut
-from toolablate.reports.run_groups import tells_form
-from toolablate.reports.weighing import HOW, OF_ANY, OF_STORE, Weighing, of_form, weighing
+from toolablate.reports.run_groups import RunGroup, run_groups
+from toolablate.reports.weighing import LEAD, Weighing, has_starts, how, listed, of_form, weighing
 from toolablate.reports.why_against import against
 from toolablate.reports.why_known import known
 from toolablate.reports.would_tell import would_tell
@@ -48,53 +50,81 @@ from toolablate.traces.terminal_text import inert, one_line, plain_text
 
 @dataclass(frozen=True, slots=True)
 class WhyPart:
-    """Sentences, and the table below them: its heads, then its rows."""
+    """Sentences, the table below them (its heads, then its rows), and notes to it."""
 
     title: str
     lines: tuple[Said, ...]
     table: Sequence[tuple[str, ...]] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """The parts that have something to say, and all runs that they are made from."""
+
+    parts: tuple[WhyPart, ...]
+    groups: tuple[RunGroup, ...]
 
 
 WEIGHED = "How sure"
 
 
-def why_parts(told: Explanation) -> tuple[WhyPart, ...]:
-    """Those that have something to say."""
+def why(told: Explanation) -> Why:
     attribution = told.explained.attribution
-    weighed = weighing(named_shares(told, attribution), told) if attribution is not None else None
-    found = (
-        WhyPart("Verdict", tuple(_verdict(told, weighed))),
-        *([WhyPart(WEIGHED, _how(weighed, told), weighed.table)] if weighed is not None else []),
+    verdict, *more = _sentences(told)
+    if attribution is None:
+        return Why(_with_lines((verdict, *more)), tuple(run_groups(told, ())))
+    shares, said = named_shares(told, attribution), _causes_in((verdict, *more))
+    weighed = weighing(shares, told, said)
+    sure = [] if weighed is None else [_how_sure(weighed, told)]
+    parts = _with_lines(_explained_names((verdict, *sure, *more), weighed))
+    return Why(parts, tuple(run_groups(told, listed(shares, told, said))))
+
+
+def _with_lines(parts: Iterable[WhyPart]) -> tuple[WhyPart, ...]:
+    return tuple(part for part in parts if part.lines)
+
+
+def _sentences(told: Explanation) -> tuple[WhyPart, ...]:
+    return (
+        WhyPart("Verdict", tuple(_verdict(told))),
         WhyPart("How we know", tuple(known(told))),
         WhyPart(_against_title(told), tuple(against(told))),
+        WhyPart("What else it may be", tuple(others(told))),
         WhyPart("What would tell", tuple(would_tell(told))),
     )
-    return tuple(part for part in _explained_names(found, weighed) if part.lines)
+
+
+def _causes_in(parts: Sequence[WhyPart]) -> list[Mechanism]:
+    said = " ".join(line for part in parts for line in part.lines if not isinstance(line, Apart))
+    return [each for each, (name, _) in CAUSES.items() if f"“{name}”" in said or f" {defined(each)}" in said]
 
 
 def _explained_names(parts: Sequence[WhyPart], weighed: Weighing | None) -> Iterator[WhyPart]:
     """With what each cause of the table is that no sentence says."""
-    said = " ".join(str(line) for part in parts for line in part.lines)
+    said = " ".join(str(line) for part in parts for line in (*part.lines, *part.notes))
     table = " ".join(each.name for each in weighed.causes) if weighed is not None else ""
     unsaid = [f"“{name}”: {what}" for name, what in CAUSES.values() if name in table and f"{name} (" not in said]
     for part in parts:
         more = (f"Also in the table: {'; '.join(unsaid)}.",) if part.title == WEIGHED and unsaid else ()
-        yield replace(part, lines=(*part.lines, *more))
+        yield replace(part, notes=(*part.notes, *more))
 
 
-def _how(weighed: Weighing, told: Explanation) -> tuple[str, ...]:
+def _how_sure(weighed: Weighing, told: Explanation) -> WhyPart:
+    attribution, evidence = told.explained.attribution, told.explained.evidence
+    assert attribution is not None
     if not weighed.starts:
-        return (of_form(sum(told.explained.evidence.re_asked), len(told.explained.evidence.re_asked)),)
-    how = HOW.format(known=OF_STORE if told.rates.store else OF_ANY)
-    listed = any(each.name == name_of("calling") for each in weighed.causes)
-    with_calls = any(not row.without_calls for row in sides("calling", told.explained.evidence)[0])
-    return (how, *([EMPTY_CALLS] if listed and with_calls else []))
+        return WhyPart(WEIGHED, (of_form(sum(evidence.re_asked), len(evidence.re_asked)),), weighed.table)
+    named = any(each.name == name_of("calling") for each in weighed.causes)
+    with_calls = any(not row.without_calls for row in sides("calling", evidence)[0])
+    notes = (how(attribution, of_store=bool(told.rates.store)), *([EMPTY_CALLS] if named and with_calls else []))
+    return WhyPart(WEIGHED, (LEAD,), weighed.table, notes)
 
 
 EMPTY_CALLS = (
-    f"“{name_of('calling').capitalize()}” means here that it made calls which gave nothing. So runs with results of"
-    f" another question are without it. Runs in which its tools work, and nothing else is changed, are without"
-    f" “{name_of('tool_fault')}” alone."
+    f"Its calls gave nothing: {name_of('calling')} (making calls that give nothing cost it the right answer) is gone"
+    " also in runs with results of another question. Runs in which its tools work, and nothing else is changed, are"
+    f" without “{name_of('tool_fault')}” alone."
 )
 
 
@@ -108,7 +138,7 @@ def in_short(told: Explanation) -> str:
     """The verdict in a few words."""
     attribution = told.explained.attribution
     if attribution is None or first_of(attribution) == "unknown":
-        return str(next(_verdict(told, None)))
+        return str(next(_verdict(told)))
     shares = named_shares(told, attribution)
     sure, name = how_sure(shares.hundredths / 100), name_of(shares.cause)
     if as_likely(shares):
@@ -141,7 +171,7 @@ def _less_likely(shares: Shares) -> str:
 # What went wrong, and how sure that is.
 
 
-def _verdict(told: Explanation, weighed: Weighing | None) -> Iterator[Said]:
+def _verdict(told: Explanation) -> Iterator[Said]:
     attribution, evidence = told.explained.attribution, told.explained.evidence
     if attribution is None:
         right = evidence.score.value is not None and evidence.score.value >= RIGHT
@@ -149,7 +179,7 @@ def _verdict(told: Explanation, weighed: Weighing | None) -> Iterator[Said]:
         yield from _gains(evidence)
         return
     shares = named_shares(told, attribution)
-    basis = _basis(shares, told, weighed)
+    basis = _basis(shares, told)
     if shares.cause == "unknown":
         yield (
             "The cause is not known. That it is something that the condition brings, and neither sampling noise nor the"
@@ -182,14 +212,14 @@ def _in_its_own_words(told: Explanation) -> Iterator[Said]:
     if not isinstance(event, ModelCall):
         return
     lines = [each for each in plain_text(event.reply.message.content).splitlines() if each.strip()]
-    if said := one_line(
-        " ".join(each for each in lines if not BARE_ANSWER.fullmatch(each.strip())), max_chars=OWN_WORDS
-    ):
+    said = one_line(" ".join(each for each in lines if not BARE_ANSWER.fullmatch(each.strip())), max_chars=OWN_WORDS)
+    if len(said) >= LEAST_WORDS:
         yield "Its last reply says, which need not be why:"
         yield Apart(f"event {last}: │ {said}")
 
 
-OWN_WORDS = 300
+OWN_WORDS, LEAST_WORDS = 300, 15
+"""Characters. Less than the second gives no reason."""
 
 
 def _offers(told: Explanation) -> bool:
@@ -206,7 +236,7 @@ def _words_of_the_condition(told: Explanation) -> Iterator[Said]:
         yield Apart(f"│ {cut(inert(words).plain, 0)}")
 
 
-def _basis(shares: Shares, told: Explanation, weighed: Weighing | None) -> str:
+def _basis(shares: Shares, told: Explanation) -> str:
     """What the probability rests on."""
     attribution, evidence = told.explained.attribution, told.explained.evidence
     assert attribution is not None
@@ -220,7 +250,7 @@ def _basis(shares: Shares, told: Explanation, weighed: Weighing | None) -> str:
         return f", from {form} answer{'' if form == 1 else 's'} that it was asked for once more"
     counted = sum(row.runs for row in counted_runs(shares.cause, evidence)) + form
     of_form = f" ({form} of them asked once more for its form)" if form and counted > form else ""
-    store = ", and from other trials of this store" if weighed and weighed.starts and told.rates.store else ""
+    store = ", and from other trials of this store" if has_starts(shares, told) and told.rates.store else ""
     return f", from the {counted:g} answers counted below{of_form}{store}"
 
 

@@ -7,7 +7,7 @@ from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.levels import WITHOUT_TOOLS
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.reports.cause_wording import without_tools
-from toolablate.reports.causes import as_likely, counted_runs, first_of, name_of, sides
+from toolablate.reports.causes import as_likely, counted_runs, first_of, name_of, sides, tells_form
 from toolablate.reports.changed_runs import (
     AFTER_FIRST,
     AS_WAS,
@@ -15,14 +15,17 @@ from toolablate.reports.changed_runs import (
     RE_ASKED,
     Row,
     asked_before,
+    by_calls,
+    is_of,
     levels_of,
+    total,
     uncounted,
 )
 from toolablate.reports.happened import happened
-from toolablate.reports.named_causes import in_the_table, named_shares
+from toolablate.reports.named_causes import named_shares
 from toolablate.reports.numbers import counted as number_of
 from toolablate.reports.turn import AT_CALLS, asked_at, count
-from toolablate.traces.records import Attribution, Mechanism
+from toolablate.traces.records import Mechanism
 
 COUNTED, NOT_COUNTED, NO_CAUSE = "Counted", "Not counted", "Other runs"
 WITHOUT, WITH = "Without", "With"
@@ -43,8 +46,8 @@ class RunGroup:
         return f"{self.title}: {self.total}" if self.total else self.title
 
 
-def run_groups(told: Explanation) -> Iterator[RunGroup]:
-    """Those that have rows: what was changed, and how many are right."""
+def run_groups(told: Explanation, causes: Sequence[Mechanism]) -> Iterator[RunGroup]:
+    """Those that have rows: what was changed, how many are right, and which of the `causes` each is without."""
     evidence, attribution = told.explained.evidence, told.explained.attribution
     counted: list[Row] = []
     others: Sequence[Mechanism] = ()
@@ -56,9 +59,7 @@ def run_groups(told: Explanation) -> Iterator[RunGroup]:
         cause = first if sides(first, evidence)[0] else next(iter(same), first)
         gone, there = sides(cause, evidence)
         counted = counted_runs(cause, evidence)
-        others = [
-            each for each in in_the_table(named_shares(told, attribution), told) if each not in (cause, *BY_CHANCE)
-        ]
+        others = [each for each in causes if each not in (cause, *BY_CHANCE)]
         if gone:
             yield from _groups(f"{WITHOUT} “{name_of(cause)}”", gone, evidence, others)
             yield from _groups(f"{WITH} “{name_of(cause)}”", _not_all_kept(there, cause, told), evidence, others)
@@ -74,12 +75,6 @@ def run_groups(told: Explanation) -> Iterator[RunGroup]:
     rows = (*told_apart, *(_beside(row, evidence, others) for row in rest))
     if rows:
         yield RunGroup(NOT_COUNTED if counted else NO_CAUSE, rows)
-
-
-def tells_form(attribution: Attribution, evidence: Evidence) -> bool:
-    """Whether answers that were asked for once more are what the form of the answer is weighed from."""
-    weighed = attribution.method == "replay" and "format" in attribution.shares
-    return weighed and bool(evidence.re_asked) and evidence.score.verdict == "unparsed"
 
 
 def _at_other_steps(evidence: Evidence) -> Iterator[Row]:
@@ -105,11 +100,6 @@ def _groups(title: str, rows: Sequence[Row], evidence: Evidence, others: Sequenc
         yield from _group(title, rows, evidence, others)
 
 
-def by_calls(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
-    """Those with calls, and those in which no tool was called, or could be."""
-    return [row for row in rows if not row.without_calls], [row for row in rows if row.without_calls]
-
-
 CALLING, BARE = ", with calls", ", without any call"
 
 
@@ -126,10 +116,6 @@ def _beside(row: Row, evidence: Evidence, others: Sequence[Mechanism]) -> tuple[
     return (f"{name}; without {' and '.join(lacks)}" if lacks else name), came
 
 
-def is_of(row: Row, side: Sequence[Row]) -> bool:
-    return any(each.changed == row.changed for each in side)
-
-
 def _not_all_kept(there: Sequence[Row], cause: Mechanism, told: Explanation) -> list[Row]:
     """Of runs that keep the first result alone, what they need not have of the cause."""
     if cause in ("availability", "prompt"):
@@ -144,10 +130,6 @@ def _not_all_kept(there: Sequence[Row], cause: Mechanism, told: Explanation) -> 
 
 
 _NOTHING_CALLED = ", with its tools and prompt there"
-
-
-def total(rows: Sequence[Row]) -> Row:
-    return Row("", sum(row.runs for row in rows), sum(row.right for row in rows), any(row.graded for row in rows))
 
 
 def _told(row: Row, evidence: Evidence) -> tuple[str, str]:

@@ -1,6 +1,6 @@
 """From the runs of a trial to the probabilities of its causes: a line for each that is likely, and one for the rest."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
@@ -16,11 +16,11 @@ from toolablate.reports.causes import (
     of_kinds,
     ranked,
     sides,
+    tells_form,
 )
-from toolablate.reports.changed_runs import RE_ASKED, Row, of_scores
+from toolablate.reports.changed_runs import RE_ASKED, Row, is_of, of_scores, total
 from toolablate.reports.happened import gave_nothing
 from toolablate.reports.named_causes import LEAST_LEFT, in_the_table, spoken_of
-from toolablate.reports.run_groups import is_of, tells_form, total
 from toolablate.traces.records import Attribution, Mechanism
 
 
@@ -48,29 +48,42 @@ class Weighing:
     def table(self) -> tuple[tuple[str, ...], ...]:
         """The heads, then a row for each cause."""
         rows = [
-            (each.name, each.without, each.there, _start(each) if self.starts else "", hundred(each.share))
+            (
+                each.name,
+                each.without,
+                each.there,
+                _told(each, each.before) if self.starts else "",
+                _told(each, each.share),
+            )
             for each in self.causes
         ]
         columns = zip(HEADS, *rows, strict=True)
         return tuple(zip(*(column for column in columns if any(column[1:])), strict=True))
 
 
-def _start(cause: WeighedCause) -> str:
-    return hundred(cause.before) if cause.before or cause.name.startswith(ALL_OTHERS) else "under .01"
+def _told(cause: WeighedCause, share: int) -> str:
+    return hundred(share) if share or cause.name.startswith(ALL_OTHERS) else "under .01"
 
 
 BEFORE = "Before its runs"
 HEADS = ("Cause", "Right without it", "Right with it", BEFORE, "Probability")
-HOW = (
-    f"“{BEFORE}” is a cause's probability before this trial's runs are counted. It goes by how often taking that cause"
-    " away changed answers, {known}. It can be higher where early answers turn wrong at the cause. The runs then raise"
-    " the causes that fit them best, and lower the others. A cause fits if answers become right where it is taken away."
-    " Each kind of run is weighed by itself, so that sums do not tell all. Causes that the same runs take away share"
-    " what these show. A cause's probability is how likely it is that it made this answer wrong. What all of these"
-    " leave, before its runs and after, is shared by"
-    f" {name_of('sampling_noise')} and {name_of('own_error')}: the likelier it is that some kind of run is mostly"
-    f" right, the more of it is {name_of('sampling_noise')}. In brackets: 95 % intervals (Wilson)."
+LEAD = "The probability of each cause, before its runs count and after."
+_HOW = (
+    f"“{BEFORE}” goes by how often taking the cause away changed answers, {{known}}; it is higher where early answers"
+    " turn wrong at it. Runs raise a cause where answers become right without it. Each kind of run is weighed by"
+    " itself, so that sums do not tell all; causes that the same runs take away share what these show. What no cause"
+    f" explains is {name_of('sampling_noise')} as far as some kind of run is likely to be mostly right{{noise}}; the"
+    f" rest is {name_of('own_error')}. In brackets: 95 % intervals (Wilson)."
 )
+
+
+def how(attribution: Attribution, *, of_store: bool) -> str:
+    """What the columns mean, and how what no cause explains is shared."""
+    noise, own = (attribution.shares.get(each, 0.0) for each in ("sampling_noise", "own_error"))
+    part = f" (here {chance(noise / (noise + own))} of it)" if noise + own >= LEAST_LEFT else ""
+    return _HOW.format(known=OF_STORE if of_store else OF_ANY, noise=part)
+
+
 OF_STORE = "in the replayed trials of this store, or in any store where these are few"
 OF_ANY = "as it is assumed of any store"
 
@@ -85,15 +98,15 @@ def of_form(right: float, asked: int) -> str:
     )
 
 
-def weighing(shares: Shares, told: Explanation) -> Weighing | None:
-    """None where no runs are weighed."""
+def weighing(shares: Shares, told: Explanation, said: Collection[Mechanism] = ()) -> Weighing | None:
+    """None where no runs are weighed. `said` have a line however improbable they are."""
     attribution, evidence = told.explained.attribution, told.explained.evidence
     if attribution is None or attribution.method != "replay" or shares.cause == "unknown":
         return None
     before = before_runs(evidence, told.rates)
     known = {shares.cause: shares.hundredths, **dict(shares.others)}
     named = [(each, known[each]) for each in spoken_of(shares)]
-    for each in in_the_table(shares, told)[len(named) :]:
+    for each in listed(shares, told, said)[len(named) :]:
         named.append((each, min(_left(named), round(100 * dict(ranked(attribution)).get(each, 0.0)))))
     lines = [
         WeighedCause(
@@ -104,13 +117,29 @@ def weighing(shares: Shares, told: Explanation) -> Weighing | None:
         )
         for each, share in named
     ]
-    # What is asked once more for its form has a rule of its own.
-    starts = not (shares.cause == "format" and tells_form(attribution, evidence))
+    starts = has_starts(shares, told)
     left, start = _left(named), max(0, 100 - sum(each.before for each in lines))
     if left or (starts and start):
         others = all_others(attribution, [each for each, _ in named], left, evidence) if left else ALL_OTHERS
         lines.append(WeighedCause(others, "", "", start, left))
     return Weighing(tuple(lines), starts)
+
+
+LIKELY_BEFORE = 0.15
+"""From this probability before any run on, a cause has a line that tells what became of it."""
+
+
+def listed(shares: Shares, told: Explanation, said: Collection[Mechanism]) -> list[Mechanism]:
+    """The causes of the table of probabilities."""
+    before = before_runs(told.explained.evidence, told.rates)
+    return in_the_table(shares, told, [*said, *(each for each, share in before.items() if share >= LIKELY_BEFORE)])
+
+
+def has_starts(shares: Shares, told: Explanation) -> bool:
+    """Whether probabilities before any run are shown: what is asked once more for its form has a rule of its own."""
+    attribution = told.explained.attribution
+    assert attribution is not None
+    return not (shares.cause == "format" and tells_form(attribution, told.explained.evidence))
 
 
 def _left(named: Sequence[tuple[Mechanism, int]]) -> int:

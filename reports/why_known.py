@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.levels import OFFERED, SCAFFOLD, WITHOUT_TOOLS
-from toolablate.analysis.attribution.replay_rules import calls_are_lock_in
+from toolablate.analysis.attribution.replay_rules import calling_in_lock_in
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.answer_source import answer_source, in_no_result
-from toolablate.reports.cause_wording import distraction_name
+from toolablate.reports.cause_wording import chance, distraction_name
 from toolablate.reports.causes import (
     FEW,
     NEXT_TO,
@@ -24,13 +24,14 @@ from toolablate.reports.causes import (
     one_change,
     pair_of,
     quoted_name,
+    ranked,
     restores,
     sides,
     unchanged,
     which_are_few,
     without_tools,
 )
-from toolablate.reports.changed_runs import EARLY, IGNORING, Row, capital, levels_of, of_scores
+from toolablate.reports.changed_runs import EARLY, IGNORING, Row, capital, is_of, levels_of, of_scores, total
 from toolablate.reports.early_answers_against import likely_turn_at, turn_against
 from toolablate.reports.happened import (
     Said,
@@ -43,10 +44,9 @@ from toolablate.reports.happened import (
     sign_in,
 )
 from toolablate.reports.named_causes import named_shares, spoken_of
+from toolablate.reports.other_causes import LEAST_TOLD, drawn_again, raised
 from toolablate.reports.quoted import quoted
-from toolablate.reports.run_groups import is_of, total
 from toolablate.reports.turn import AT_CALLS, Turn, asked_at, right_until, turn_of
-from toolablate.reports.why_against import drawn_again, raised
 from toolablate.traces.records import Diagnosis, Mechanism
 from toolablate.traces.terminal_text import one_line
 
@@ -94,7 +94,7 @@ def _quotes(cause: Mechanism, told: Explanation) -> Iterator[Said]:
     a sign of other causes."""
     event = happened(cause, told).event if cause != "unknown" else last_reply(told)
     # What it says tells nothing of how long it is; nor what its last reply says of what made it wrong.
-    says_nothing = event == last_reply(told) and cause not in ("format", "budget")
+    says_nothing = event == last_reply(told) and cause != "format"
     shown = None if cause == "volume" or says_nothing else event
     if cause in BY_CHANCE:
         yield from in_no_result(told)
@@ -148,17 +148,27 @@ def _of_a_difference(cause: Mechanism, rows: list[Row], told: Explanation) -> It
         yield "No run shows it: it is what the other rows leave."
     if not (shown and one_change(cause, evidence)):
         yield from _without_rival(cause, gone, there, told)
-    if cause == "lock_in" and calls_are_lock_in(evidence):
-        ignoring = capital(of_scores(IGNORING, evidence.ignore_tools, evidence).told)
-        yield (
-            f"{ignoring}. So what its calls did is put down to its computation: the probability includes that of"
-            f" {quoted_name('calling')}."
-        )
+    if cause == "lock_in":
+        yield from _of_calls(told)
     if (again := unchanged(evidence)) and total(again).share < RIGHT:
         whole = total(again)
         few = ", though these are few" if whole.runs < FEW else ""
         against = f"which speaks against sampling noise{few}" if against_chance(again) else "which says little"
         yield f"{capital(drawn_again(again))}, {against}."
+
+
+def _of_calls(told: Explanation) -> Iterator[str]:
+    """How much of the probability of a lock-in is that of its calls, whatever they gave, and why."""
+    attribution, evidence = told.explained.attribution, told.explained.evidence
+    assert attribution is not None
+    whole = dict(ranked(attribution))["lock_in"]
+    part = whole * calling_in_lock_in(evidence, told.rates)
+    if part >= LEAST_TOLD:
+        ignoring = capital(of_scores(IGNORING, evidence.ignore_tools, evidence).told)
+        yield (
+            f"{ignoring}. So what its calls did, whatever they gave, is put down to its computation too: {chance(part)}"
+            f" of the {chance(whole)}."
+        )
 
 
 def _without_rival(cause: Mechanism, gone: list[Row], there: list[Row], told: Explanation) -> Iterator[str]:
@@ -181,7 +191,7 @@ def _comparison(cause: Mechanism, rows: list[Row], evidence: Evidence) -> str:
     undone, *before = rows
     closest = not any(row.is_early for row in rows) and (cause in NEXT_TO or one_change(cause, evidence))
     changed = {row.changed for row in rows}
-    more = ["a prohibition"] if OFFERED in changed else []
+    more = ["a prohibition of calls"] if OFFERED in changed else []
     if cause not in ("availability", "prompt"):
         more += ["the offer of tools"] if changed & {SCAFFOLD, WITHOUT_TOOLS} else []
         more += ["the prompt"] if WITHOUT_TOOLS in changed and evidence.signals.prompted else []

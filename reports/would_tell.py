@@ -11,10 +11,9 @@ from toolablate.analysis.attribution.trace_rules import BY_CHANCE, repairable, u
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.cause_wording import chance
 from toolablate.reports.causes import FEW, POSSIBLE, quoted_name, ranked, sides
-from toolablate.reports.changed_runs import AFTER_FIRST, BEFORE, REDRAWN, Row, levels_of, uncounted
+from toolablate.reports.changed_runs import AFTER_FIRST, BEFORE, REDRAWN, Row, levels_of, total, uncounted
 from toolablate.reports.happened import Apart, Said, happened, last_reply, reply_after
 from toolablate.reports.named_causes import LEAST_LEFT, named_shares, spoken_of
-from toolablate.reports.run_groups import total
 from toolablate.reports.turn import AT_CALLS
 from toolablate.traces.records import Mechanism, ModelCall, ToolCall
 from toolablate.traces.terminal_text import ID_CHARS

@@ -18,8 +18,7 @@ from toolablate.reports.html.beliefs import belief_figure, evidence_events, fall
 from toolablate.reports.html.cards import Card, Links
 from toolablate.reports.html.events import part_text
 from toolablate.reports.html.marking import holds, places_of, target
-from toolablate.reports.plain_why import in_short, why_parts
-from toolablate.reports.run_groups import run_groups
+from toolablate.reports.plain_why import in_short, why
 from toolablate.reports.terminal.explanation import shapley_lines, turned
 from toolablate.reports.terminal.trace import resumption_facts
 from toolablate.reports.turn import as_told
@@ -196,15 +195,18 @@ def _told(request: Request, identity: str) -> tuple[Explanation | None, str]:
 
 def _why(told: Explanation) -> Mapping[str, Any]:
     """What `explain` says, for a page."""
-    steps = tuple(told_steps(told))
+    steps, found = tuple(told_steps(told)), why(told)
     return {
         "figure": belief_figure(told),
         "steps": steps,
         "steps_open": len(steps) <= OPEN_STEPS,
         "turned": turned(told),
-        "groups": tuple(run_groups(told)),
+        "groups": found.groups,
         "shapley": tuple(shapley_lines(told.explained.evidence)),
-        "parts": tuple((part.title, tuple(map(_line, part.lines)), part.table) for part in why_parts(told)),
+        "parts": tuple(
+            (part.title, tuple(map(_line, part.lines)), part.table, tuple(map(_line, part.notes)))
+            for part in found.parts
+        ),
         "evidence": evidence_events(told),
         "fall": falling(told)[:1],
     }

@@ -102,16 +102,32 @@ def blame(evidence: Evidence, rates: ChangeRates | None = None) -> dict[Mechanis
     return _blame(evidence, rates or ChangeRates(), _lost_by_form(evidence))
 
 
+def calling_in_lock_in(evidence: Evidence, rates: ChangeRates) -> float:
+    """Of the probability of a lock-in, the part, from 0 to 1, of what calls do whatever they give."""
+    if not calls_are_lock_in(evidence):
+        return 0.0
+    apart = _blame(evidence, rates, 0.0, named={**_named(evidence), "calling": "calling"})
+    calling, lock_in = apart["calling"], apart["lock_in"]
+    return calling / (calling + lock_in) if calling else 0.0
+
+
 def before_runs(evidence: Evidence, rates: ChangeRates) -> dict[Mechanism, float]:
     """As `blame`, before any run of the trial is counted: by `rates`, and by where its early answers turn wrong."""
     asked_again = _lost_by_form(evidence) > 0
     return _blame(evidence, rates, 0.5 if asked_again else 0.0, counted=False)
 
 
-def _blame(evidence: Evidence, rates: ChangeRates, lost: float, *, counted: bool = True) -> dict[Mechanism, float]:
+def _blame(
+    evidence: Evidence,
+    rates: ChangeRates,
+    lost: float,
+    *,
+    counted: bool = True,
+    named: Mapping[_Blamed, Mechanism] | None = None,
+) -> dict[Mechanism, float]:
     """`lost` is the probability that an answer was lost by its form; without runs where these are not `counted`."""
     found: dict[Mechanism, float] = defaultdict(float)
-    named = _named(evidence)
+    named = named or _named(evidence)
     of_orders = []
     for levels in chains(evidence, _forcing(evidence, rates)):
         changes = [rates.of(_group(evidence), step) for step in _steps(levels[1:], evidence)]

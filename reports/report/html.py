@@ -23,14 +23,13 @@ from toolablate.reports.html.environment import environment
 from toolablate.reports.html.events import event_cards
 from toolablate.reports.html.side_by_side import SideBySide, side_by_side
 from toolablate.reports.outline import Timeline, timeline, took
-from toolablate.reports.plain_why import WhyPart, why_parts
+from toolablate.reports.plain_why import WhyPart, why
 from toolablate.reports.plots.belief_curve import draw_belief
 from toolablate.reports.plots.drawing import as_svg
 from toolablate.reports.plots.figures import Printed, decompositions_of, in_order, printed
 from toolablate.reports.plots.scores import is_sure
 from toolablate.reports.report.contents import Report, ReportTrial, TrialPair, how_to_read, notes_of, simulated_note
 from toolablate.reports.report.report_tables import ReportTable, blocks, model_name, small_note, tables
-from toolablate.reports.run_groups import run_groups
 from toolablate.reports.turn import told_flip
 
 MOST_MODELS, MOST_NAMED = 8, 3
@@ -249,8 +248,9 @@ def _says(told: ReportTrial) -> Iterator[WhyPart]:
     """In four parts, then the counts that they are made of."""
     if told.explanation is None:
         return
-    yield from why_parts(told.explanation)
-    for group in run_groups(told.explanation):
+    found = why(told.explanation)
+    yield from found.parts
+    for group in found.groups:
         yield WhyPart(group.heading, tuple(f"{came}: {name}" for name, came in group.rows))
 
 

@@ -18,9 +18,9 @@ from toolablate.analysis.attribution.belief import BeliefFlip, EarlyAnswers, bel
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.reports.cause_wording import asked, chance
 from toolablate.reports.happened import Apart, Said, answers_of
-from toolablate.reports.plain_why import why_parts
+from toolablate.reports.plain_why import why
 from toolablate.reports.quoted import held
-from toolablate.reports.run_groups import run_groups
+from toolablate.reports.run_groups import RunGroup
 from toolablate.reports.tables import simulated_banner
 from toolablate.reports.turn import count, last_reply_step, told_flip, turn_of
 from toolablate.traces.records import Event, ModelCall, Score, ToolCall, ToolRequest
@@ -59,11 +59,11 @@ class BeliefStep:
 RUNS, STEPS = "All runs", "This trial step by step, with answers when asked at once after a step"
 
 
-def runs_table(told: Explanation) -> Table:
+def runs_table(groups: Sequence[RunGroup]) -> Table:
     table_of = Table.grid(padding=(0, 1, 0, 0))
     table_of.add_column(overflow="fold")
     table_of.add_column(no_wrap=True)
-    for group in run_groups(told):
+    for group in groups:
         table_of.add_row(Text(group.title, style="bold"), Text(group.total, style="bold"))
         for name, came in group.rows:
             table_of.add_row(Padding(inert(name), (0, 0, 0, 2)), Text(came))
@@ -242,10 +242,12 @@ class _Page:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         told, evidence = self.told, self.told.explained.evidence
         yield from _heading(told)
-        for part in why_parts(told):
+        found = why(told)
+        for part in found.parts:
             yield from _section(part.title, part.lines)
             yield from _weighed(part.table)
-        for title, table in ((RUNS, runs_table(told)), (STEPS, steps_table(told, options.max_width - 2))):
+            yield from _lines(part.notes)
+        for title, table in ((RUNS, runs_table(found.groups)), (STEPS, steps_table(told, options.max_width - 2))):
             yield Text()
             yield Text(title, style="bold")
             yield Padding(table, (0, 0, 0, 2))

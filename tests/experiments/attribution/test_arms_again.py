@@ -12,7 +12,7 @@ from toolablate.experiments.attribution.explained import explained
 from toolablate.experiments.attribution.replay_evidence import AGAIN
 from toolablate.experiments.attribution.replay_rounds import attribute
 from toolablate.experiments.attribution.store_report import read_explanation
-from toolablate.reports.run_groups import run_groups
+from toolablate.reports.plain_why import why
 from toolablate.traces.records import ReplayDesign
 from toolablate.traces.store import Store
 
@@ -41,7 +41,7 @@ def test_what_a_wrong_trial_is_compared_with_is_run_twice_more(chat_server: Chat
     assert each.attribution.note.endswith("3 of 3 trials without tools are right")
     told = read_explanation(store, trial_of(store, "python"))
     assert isinstance(told, Explanation)
-    rows = dict(row for group in run_groups(told) for row in group.rows)
+    rows = dict(row for group in why(told).groups for row in group.rows)
     name = "without tools: 4; 4; 4 (3 answers: 1 trial and 2 more runs of it)"
     assert [came for row, came in rows.items() if row.startswith(name)] == ["3 of 3"]
     asked = len(chat_server.requests)

@@ -17,16 +17,17 @@ from toolablate.cli import group
 from toolablate.experiments.attribution.explained import explained
 from toolablate.reports import turn
 from toolablate.reports.causes import CAUSES, WORDS, ranked, sides, unchanged
-from toolablate.reports.changed_runs import Row, levels_of, uncounted
+from toolablate.reports.changed_runs import Row, by_calls, levels_of, uncounted
 from toolablate.reports.html.beliefs import falling
-from toolablate.reports.plain_why import WEIGHED
-from toolablate.reports.run_groups import COUNTED, FORM, WITH, WITHOUT, by_calls, run_groups
+from toolablate.reports.plain_why import WEIGHED, why
+from toolablate.reports.run_groups import COUNTED, FORM, WITH, WITHOUT
 from toolablate.reports.terminal.explanation import MOST_LINES, explanation_view, step_lines, steps_table
 from toolablate.reports.turn import asked_at, split_at, turn_of
 from toolablate.traces.records import Attribution
 from toolablate.traces.store import Store
 
-PARTS = ("Verdict", "How we know", "What speaks against it", "What would tell")
+OTHERS = "What else it may be"
+PARTS = ("Verdict", "How we know", "What speaks against it", OTHERS, "What would tell")
 _COUNT = re.compile(r"\b(\d+) of (\d+)\b")
 _RIGHT = re.compile(r"\b(\d+) of (\d+) right\b")
 _PROBABILITY = re.compile(r"(?<![\d.])(1\.0|\.\d\d)(?=[.,]? |[.,]?$)")
@@ -68,7 +69,7 @@ def _of_sentences(told: Explanation, text: dict[str, str]) -> Iterator[str]:
     yield from _of_replays(told, attribution, text["Verdict"])
     yield from _of_early_answers(told, text["Verdict"], text["What speaks against it"])
     of_several = text["How we know"] if text["Verdict"].startswith("Undecided") else ""
-    yield from _of_rivals(attribution, text["What speaks against it"], of_several)
+    yield from _of_rivals(attribution, text["What speaks against it"], f"{text.get(OTHERS, '')} {of_several}")
     yield from _of_rows_for(attribution, text)
     yield from weighed_otherwise(told, attribution, text)
     yield from sourced_otherwise(told, whole)
@@ -86,7 +87,7 @@ def _right_of(count: str) -> tuple[int, int]:
 
 def _of_groups(told: Explanation) -> Iterator[str]:
     """No row stands in two groups, and the total of a group is that of its rows."""
-    groups = list(run_groups(told))
+    groups = why(told).groups
     names = [name for each in groups for name, _ in each.rows]
     if len(names) != len(set(names)):
         yield f"a row stands twice: {names}"
@@ -103,7 +104,7 @@ def _totals(told: Explanation) -> dict[str, tuple[int, int]]:
     """By `Without`, `With` or `Counted`."""
     known = (WITHOUT, WITH, COUNTED, FORM.split()[0])
     found: dict[str, tuple[int, int]] = {}
-    for each in run_groups(told):
+    for each in why(told).groups:
         # Those with calls, and without any, are of one side.
         name = re.split(r"[ ,]", each.title)[0]
         if name in known:
@@ -117,8 +118,8 @@ def _of_counts(told: Explanation, whole: str) -> Iterator[str]:
     if _graded(told):
         return
     evidence = told.explained.evidence
-    known = {_right_of(count) for each in run_groups(told) for _, count in each.rows} | {*_totals(told).values()}
-    known |= {_right_of(each.total.removesuffix(" right")) for each in run_groups(told) if each.total}
+    known = {_right_of(count) for each in why(told).groups for _, count in each.rows} | {*_totals(told).values()}
+    known |= {_right_of(each.total.removesuffix(" right")) for each in why(told).groups if each.total}
     both = [total for name, total in _totals(told).items() if name in (WITHOUT, WITH)]
     known |= {(sum(right for right, _ in both), sum(runs for _, runs in both))} if both else set()
     known |= {_sum(rows) for cause in CAUSES for rows in sides(cause, evidence) if rows}
@@ -183,7 +184,7 @@ def _of_replays(told: Explanation, attribution: Attribution, verdict: str) -> It
 
 
 def _graded(told: Explanation) -> bool:
-    return any("mean " in count for each in run_groups(told) for _, count in each.rows)
+    return any("mean " in count for each in why(told).groups for _, count in each.rows)
 
 
 # Probabilities.
@@ -224,7 +225,7 @@ def _of_the_verdict(attribution: Attribution, verdict: str) -> Iterator[str]:
 
 def _of_probabilities(text: dict[str, str]) -> Iterator[str]:
     """No cause has two; where there is no table of them, they add to 1."""
-    verdict, against = text["Verdict"], text["What speaks against it"]
+    verdict, against = text["Verdict"], text.get(OTHERS, "")
     named = re.findall(r"It may be ([^(]*) \(", against)
     if len(named) != len(set(named)):
         yield f"two probabilities of a cause: {named}"
@@ -240,15 +241,14 @@ def _of_probabilities(text: dict[str, str]) -> Iterator[str]:
         yield f"probabilities that add to {sum(map(float, said))}: {text}"
 
 
-def _of_rivals(attribution: Attribution, against: str, of_several: str) -> Iterator[str]:
-    """All that are likely enough are named, those that are as likely as the first in `of_several`; nothing is found
-    only where nothing is."""
+def _of_rivals(attribution: Attribution, against: str, others: str) -> Iterator[str]:
+    """All that are likely enough are named; nothing is found only where nothing is."""
     for cause, share in ranked(attribution)[1:]:
         name = CAUSES[cause][0]
-        said = any(each in f"{of_several} {against}".lower() for each in (f"{name} (", f"“{name}”"))
+        said = any(each in f"{others} {against}".lower() for each in (f"{name} (", f"“{name}”"))
         if share >= 0.105 and not said:
             yield f"silent on {cause}, {share}: {against}"
-    if "Nothing found" in against and re.search("It may be|do not fit|arly answers|same wrong answer", against):
+    if "Nothing found" in against and re.search("do not fit|arly answers|same wrong answer", against):
         yield f"nothing, and something: {against}"
     if not against.strip():
         yield "silent on what speaks against it"

@@ -23,7 +23,7 @@ from toolablate.analysis.attribution.report import AttributionReport
 from toolablate.analysis.attribution.trace_rules import NoToolTrial
 from toolablate.analysis.flips import Chance, Floor
 from toolablate.analysis.shapley import ShapleyEstimate
-from toolablate.reports.plain_why import WEIGHED, why_parts
+from toolablate.reports.plain_why import WEIGHED, why
 from toolablate.traces.records import Attribution, Event, ReplayDesign
 
 HARMED = World(availability=-0.02, calling=-0.03, use=-0.04, search=-0.25, code=0.08, fault=0.2, format=0.2)
@@ -148,12 +148,12 @@ def report(*found: Decomposition, **more: Any) -> AttributionReport:
 
 
 def part(told: Explanation, title: str) -> str:
-    lines = (line for each in why_parts(told) if each.title == title for line in each.lines)
+    lines = (line for each in why(told).parts if each.title == title for line in (*each.lines, *each.notes))
     return " ".join(getattr(line, "text", str(line)) for line in lines)
 
 
 def weighed(told: Explanation) -> Sequence[tuple[str, ...]]:
-    return next(each.table for each in why_parts(told) if each.title == WEIGHED)
+    return next(each.table for each in why(told).parts if each.title == WEIGHED)
 
 
 def of_search(score_right: int, score_of: int) -> Replay:

@@ -23,7 +23,7 @@ from toolablate.analysis.attribution.belief import Probe, flip_step, trajectory
 from toolablate.analysis.attribution.decomposition import Arms, Replay
 from toolablate.analysis.attribution.evidence import Explained, Explanation
 from toolablate.analysis.shapley import ShapleyEstimate
-from toolablate.reports.plain_why import WEIGHED, in_short, why_parts
+from toolablate.reports.plain_why import WEIGHED, in_short, why
 from toolablate.reports.quoted import telling_line
 from toolablate.reports.terminal.explanation import explanation_view
 from toolablate.traces.records import ChoiceTarget, Diagnosis, Event, Mechanism, NumberTarget
@@ -159,10 +159,12 @@ def test_two_kinds_of_tools_are_told_apart_and_graded_scores_have_a_mean() -> No
 
 
 def part(told: Explanation, title: str) -> str:
-    return flat(" ".join(str(line) for each in why_parts(told) if each.title == title for line in each.lines))
+    return flat(
+        " ".join(str(line) for each in why(told).parts if each.title == title for line in (*each.lines, *each.notes))
+    )
 
 
-def test_a_trial_is_told_in_four_parts() -> None:
+def test_a_trial_is_told_in_parts() -> None:
     told = explanation(explained(shares={"retrieval_distraction": 0.82, "lock_in": 0.15, "calling": 0.03}))
     assert part(told, "Verdict") == (
         "Very likely retrieval distraction (what a search or page gave cost it the right answer): web_search gave its"
@@ -170,12 +172,14 @@ def test_a_trial_is_told_in_four_parts() -> None:
         " answers counted below. Its last reply says, which need not be why:"
         " Apart(text='event 2: │ By what I found it is molecular nitrogen.')"
     )
-    (weighed,) = (each for each in why_parts(told) if each.title == WEIGHED)
+    (weighed,) = (each for each in why(told).parts if each.title == WEIGHED)
     assert weighed.table == (
         ("Cause", "Right without it", "Right with it", "Before its runs", "Probability"),
         ("retrieval distraction", "17 of 20 (64 to 95 %)", "2 of 16 (3 to 36 %)", ".39", ".82"),
         ("computational lock-in", "no run tests it apart", "", "under .01", ".15"),
-        ("all others (calling .03)", "", "", ".61", ".03"),
+        ("sampling noise", "19 of 36 (37 to 68 %), whatever is changed", "", ".45", "under .01"),
+        ("the model's own error", "19 of 36 (37 to 68 %), whatever is changed", "", ".16", "under .01"),
+        ("all others (calling .03)", "", "", ".00", ".03"),
     )
     assert part(told, "How we know") == (
         "The clearest comparison, in which this alone differs: without it 3 of 4 right (with no result at event 1), with it"
@@ -187,7 +191,8 @@ def test_a_trial_is_told_in_four_parts() -> None:
         " Apart(text='event 0, calls web_search: │ which gas do plants take')"
         " Apart(text='event 1, web_search gives: │ Plants take molecular nitrogen from the air.')"
     )
-    assert part(told, "What speaks against it") == (
+    assert part(told, "What speaks against it") == "Nothing found."
+    assert part(told, "What else it may be") == (
         "It may be computational lock-in (what its own code gave cost it the right answer): .15. No row tests it apart."
     )
     assert part(told, "What would tell") == (
@@ -256,10 +261,13 @@ def test_what_judges_read_is_told_as_a_hypothesis() -> None:
 
 def test_of_a_scripted_model_nothing_can_be_known_otherwise() -> None:
     found = explained(evidence(**UNREPLAYED), method="trace", confidence=0.5)
-    for provider, why in (("scripted", "its replies are recordings"), ("imported", "its model cannot be asked again")):
+    for provider, reason in (
+        ("scripted", "its replies are recordings"),
+        ("imported", "its model cannot be asked again"),
+    ):
         told = explanation(found, provider=provider)
         assert f"No command can: {'it is from' if provider == 'imported' else ''}" in part(told, "What would tell")
-        assert why in part(told, "What would tell")
+        assert reason in part(told, "What would tell")
         assert "toolablate" not in part(told, "What would tell")
 
 
@@ -279,7 +287,9 @@ def test_replays_that_no_label_rests_on_are_not_denied() -> None:
 def test_where_no_arm_has_the_words_alone_both_are_named() -> None:
     found = explained(evidence(tuple(ended("Answer: B")), trajectory=None, flip=None), mechanism="availability")
     bare = replace(found, evidence=replace(found.evidence, inputs=replace(inputs(replay=REPLAYED), tools=frozenset())))
-    assert "The runs that decide it are without “prompt” too." in part(explanation(bare), "What speaks against it")
+    assert "The runs that decide it are without prompt (under .01) too." in part(
+        explanation(bare), "What speaks against it"
+    )
     arms = Arms(none=(1.0,), scaffold=(1.0,))
     of_words = replace(bare, evidence=replace(bare.evidence, inputs=replace(bare.evidence.inputs, arms=arms)))
     assert "The runs that decide it" not in part(explanation(of_words), "What speaks against it")
@@ -301,9 +311,9 @@ def test_a_budget_that_ran_out_and_faults_have_lines_of_their_own() -> None:
     )
     spent = Replay(extended=(1.0, 0.0), repaired=(1.0, 0.0), rollouts=REPLAYED.rollouts)
     text = flat(shown(told_of(stopped, inputs=inputs(replay=spent), pivotal=evidence().pivotal)))
-    assert "with twice the budget 1 of 2" in text
+    assert "with twice the budget; without budget 1 of 2" in text
     assert "from event 1 on, with no result there" in text
-    assert "with tools that work, and with twice the budget 1 of 2" in text
+    assert "with tools that work, and with twice the budget; without budget 1 of 2 and tool fault" in text
     assert "python fails: made to fail on purpose" in text
 
 
@@ -394,9 +404,9 @@ def test_an_answer_that_no_result_has_is_said_to_come_from_none() -> None:
         events = (*ran("print(text)", gave), *ended("Answer: 77"))
         found = evidence(events, **UNREPLAYED, score=wrong().model_copy(update={"extracted": (answer,)}))
         told = explained(found, shares={"own_error": 1.0}, mechanism="own_error", confidence=1.0, distraction=None)
-        verdict = part(explanation(told, conversation=events, question=asked), "Verdict")
-        assert f"It answered “{answer}” (event 2), after 1 call" in verdict
-        assert ("after 1 call, none of which named this answer." in verdict) == known, gave
+        page = explanation(told, conversation=events, question=asked)
+        assert f"It answered “{answer}” (event 2), after 1 call." in part(page, "Verdict")
+        assert (f"No result names its answer, {answer}." in part(page, "How we know")) == known, gave
 
 
 def test_a_simulated_model_is_announced() -> None:

@@ -190,10 +190,11 @@ PAGES = (
     # No result is quoted for a cause by chance, and one has the answer.
     explanation(
         explained(
-            evidence(tuple(OF_CODE)),
+            evidence(tuple(OF_CODE), trajectory=believed((8,)), flip=None),
             mechanism="own_error",
             distraction=None,
-            shares={"own_error": 0.7, "lock_in": 0.3},
+            shares={"own_error": 0.95, "lock_in": 0.05},
+            confidence=0.95,
         ),
         conversation=tuple(OF_CODE),
     ),
@@ -216,7 +217,7 @@ FAULTS: Mapping[str, tuple[str, Any]] = {
         "plain_why.named_shares",
         lambda *of: replace(named_shares(*of), hundredths=min(99, named_shares(*of).hundredths + 7)),
     ),
-    "a rival left out": ("why_against.named_shares", lambda told, of: replace(shares_of(of), others=(), rest=40)),
+    "a rival left out": ("other_causes.named_shares", lambda told, of: replace(shares_of(of), others=(), rest=40)),
     "measured, of a trace": ("plain_why._basis", lambda *_: ": the 4 answers counted below"),
     "other replays than there are": ("plain_why.counted_runs", lambda *of: counted_runs(*of)[1:]),
     "other runs behind a probability": ("weighing.sides", lambda *of: (sides(*of)[0][1:], sides(*of)[1])),
@@ -239,7 +240,7 @@ FAULTS: Mapping[str, tuple[str, Any]] = {
     "an event that the page has not": ("plain_why.happened", lambda cause, told: Happened("it went on (event 3)")),
     "sums of other runs": ("why_known.sides", lambda *of: (sides(*of)[0], sides(*of)[1][1:])),
     "nothing found, and something": ("why_against.same_without_tools", lambda _: "Nothing found"),
-    "defined twice": ("why_against.defined", lambda _: "chance (it can do this question, and asked again it would"),
+    "defined twice": ("other_causes.defined", lambda _: "chance (it can do this question, and asked again it would"),
     "a fall where none is known": ("html.beliefs.turn_of", lambda _: Turn(0, 1, Count(1, 1), Count(0, 1), 1.0)),
     "a row that does not say what it is without": ("run_groups.is_of", lambda *_: False),
     "another turn in lists": ("turn.as_told", lambda found, _: found.model_copy(update={"turned_at": 99})),

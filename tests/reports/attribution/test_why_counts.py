@@ -24,8 +24,7 @@ from toolablate.analysis.attribution.levels import swapped_results
 from toolablate.reports.causes import against_chance, one_change
 from toolablate.reports.changed_runs import Row
 from toolablate.reports.happened import same_without_tools
-from toolablate.reports.plain_why import WEIGHED
-from toolablate.reports.run_groups import run_groups
+from toolablate.reports.plain_why import WEIGHED, why
 from toolablate.traces.records import Mechanism
 
 
@@ -124,7 +123,7 @@ def test_causes_that_the_same_runs_take_away_are_said_to_rest_on_them() -> None:
     )
     bare = replace(found, evidence=replace(found.evidence, inputs=replace(found.evidence.inputs, tools=frozenset())))
     told = explanation(bare, conversation=tuple(ended("Answer: B")))
-    against = part(told, "What speaks against it")
+    against = part(told, "What else it may be")
     assert "“availability” and “prompt” rest on the same rows" in against
 
 
@@ -150,7 +149,7 @@ def test_the_row_with_a_cause_of_the_named_comparison_is_not_told_against_it_too
 def test_runs_that_keep_the_first_result_alone_are_said_to_count_as_with_what_may_not_come_again() -> None:
     events = (*searched("gas", "nothing"), *searched("gas", "molecular nitrogen"), *ended("Answer: B"))
     told = told_by(events, trajectory=None, flip=None, pivotal=None)
-    rows = [name for group in run_groups(told) for name, _ in group.rows]
+    rows = [name for group in why(told).groups for name, _ in group.rows]
     assert any(
         name.endswith(
             "(counted as with it, though it keeps the first result alone: what came at event 3 may not come again)"
@@ -162,7 +161,7 @@ def test_runs_that_keep_the_first_result_alone_are_said_to_count_as_with_what_ma
 def test_arms_say_which_tools_they_have_and_no_two_rows_have_one_name() -> None:
     arms = Arms((1.0, 0.0), offered=(1.0,), sham=(0.0,), placebo=(0.0, 1.0))
     told = explanation(explained(evidence(pivotal=None, inputs=replace(inputs(replay=of_search(4, 4)), arms=arms))))
-    names = [name for group in run_groups(told) for name, _ in group.rows]
+    names = [name for group in why(told).groups for name, _ in group.rows]
     assert (
         "in another condition with the same tools (browser_open, python, web_search), forbidden to call them" in names
     )
@@ -175,7 +174,7 @@ def test_arms_say_which_tools_they_have_and_no_two_rows_have_one_name() -> None:
 
 def test_runs_without_any_call_are_added_up_apart_from_those_that_differ_in_little() -> None:
     told = explanation(explained(evidence(pivotal=None, inputs=inputs(replay=of_search(3, 4)))))
-    headings = [group.heading for group in run_groups(told)]
+    headings = [group.heading for group in why(told).groups]
     assert headings[:2] == [
         "Without “retrieval distraction”, with calls: 3 of 4 right",
         "Without “retrieval distraction”, without any call: 11 of 12 right",
@@ -185,7 +184,7 @@ def test_runs_without_any_call_are_added_up_apart_from_those_that_differ_in_litt
 def test_of_a_rival_each_row_says_whether_it_is_without_it() -> None:
     shares: dict[Mechanism, float] = {"retrieval_distraction": 0.6, "calling": 0.4}
     told = explanation(explained(evidence(pivotal=None), shares=shares))
-    rows = dict(row for group in run_groups(told) for row in group.rows)
+    rows = dict(row for group in why(told).groups for row in group.rows)
     lacking = [name for name in rows if name.endswith("; without calling")]
     (of_calling,) = (row for row in weighed(told) if row[0] == "calling")
     counts = [tuple(map(int, rows[name].split(" of "))) for name in lacking]
@@ -323,7 +322,7 @@ def test_chance_that_most_counted_answers_speak_against_says_so() -> None:
 
 def test_runs_whose_calls_give_something_are_said_to_be_without_calls_that_gave_nothing() -> None:
     swapped = Replay(rollouts={frozenset(): (0.0,), frozenset({"search"}): (1.0,) * 3}, last_reply=(0.0, 0.0))
-    said = "“Calling” means here that it made calls which gave nothing."
+    said = "Its calls gave nothing: calling (making calls that give nothing cost it the right answer)"
     events = (*searched("gas", "", status="error", error="injected_failure"), *ended("Answer: B"))
     told = told_by(events, mechanism="calling", inputs=inputs(replay=swapped), pivotal=None, trajectory=None, flip=None)
     assert said in part(told, WEIGHED)

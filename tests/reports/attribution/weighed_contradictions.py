@@ -9,9 +9,8 @@ from toolablate.reports.causes import CAUSES, counted_runs, sides
 from toolablate.reports.changed_runs import Row
 from toolablate.reports.happened import answers_of
 from toolablate.reports.named_causes import named_shares
-from toolablate.reports.plain_why import WEIGHED
-from toolablate.reports.run_groups import WITHOUT, run_groups
-from toolablate.reports.weighing import weighing
+from toolablate.reports.plain_why import WEIGHED, why
+from toolablate.reports.run_groups import WITHOUT
 from toolablate.traces.records import Attribution, Mechanism, ToolCall
 
 _COUNT = re.compile(r"\b(\d+) of (\d+)\b")
@@ -20,8 +19,7 @@ Table = Sequence[tuple[str, ...]]
 
 def weighed_otherwise(told: Explanation, attribution: Attribution, text: Mapping[str, str]) -> Iterator[str]:
     """Its probabilities add to 1 and are those of the sentences, its counts those of the rows and of their groups."""
-    found = weighing(named_shares(told, attribution), told)
-    table = found.table if found is not None else ()
+    table = next((part.table for part in why(told).parts if part.title == WEIGHED), ())
     if not table:
         return
     if not all(row[-1] in text.get(WEIGHED, "") for row in table):
@@ -32,10 +30,10 @@ def weighed_otherwise(told: Explanation, attribution: Attribution, text: Mapping
 
 
 def _of_probabilities(table: Table, text: Mapping[str, str]) -> Iterator[str]:
-    shares = {row[0]: round(100 * float(row[-1])) for row in table[1:]}
+    shares = {row[0]: 0 if row[-1] == "under .01" else round(100 * float(row[-1])) for row in table[1:]}
     if sum(shares.values()) != 100:
         yield f"probabilities that add to {sum(shares.values())}: {table}"
-    told_as = dict(re.findall(r"It may be ([^(]*) \([^)]*\): (\d?\.\d+)", text["What speaks against it"]))
+    told_as = dict(re.findall(r"It may be ([^(]*) \([^)]*\): (\d?\.\d+)", text.get("What else it may be", "")))
     first = re.search(r"Probability (\d?\.\d+)", text["Verdict"])
     if first:
         told_as[table[1][0]] = first[1]
@@ -62,7 +60,7 @@ def _of_runs(table: Table, evidence: Evidence, first: Mechanism) -> Iterator[str
 
 def _of_printed_rows(table: Table, told: Explanation) -> Iterator[str]:
     """Whoever adds up the rows of the page that are without a cause has the count of its line."""
-    groups = list(run_groups(told))
+    groups = why(told).groups
     if any("mean " in came for group in groups for _, came in group.rows):
         return
     for name, *counts, _ in table[1:]:

@@ -1,0 +1,212 @@
+"""What else a wrong trial may be: causes that are less likely than the first, and what speaks for each."""
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+from toolablate.analysis.attribution.evidence import Evidence, Explanation
+from toolablate.analysis.attribution.levels import EXTENDED
+from toolablate.analysis.attribution.trace_rules import outside_signs, ran_out, unrecovered
+from toolablate.analysis.pairing import RIGHT
+from toolablate.reports.cause_wording import chance
+from toolablate.reports.causes import (
+    FEW,
+    POSSIBLE,
+    Shares,
+    against_chance,
+    are_few,
+    as_likely,
+    bears_difference,
+    counted_runs,
+    defined,
+    first_of,
+    hundred,
+    kinds_wrong,
+    pair_of,
+    quoted_name,
+    same_rows,
+    sides,
+    unchanged,
+    without_tools,
+)
+from toolablate.reports.changed_runs import RE_ASKED, Row, capital, levels_of, of_scores, total
+from toolablate.reports.early_answers_against import turn_against
+from toolablate.reports.happened import (
+    OF_FORMS,
+    Said,
+    failed_for_a_time,
+    happened,
+    same_without_tools,
+    sign_in,
+)
+from toolablate.reports.named_causes import named_shares, spoken_of
+from toolablate.reports.turn import AT_CALLS, right_until
+from toolablate.reports.weighing import all_others
+from toolablate.traces.records import Attribution, Mechanism
+
+LEAST_TOLD = 0.01
+"""Of the probability of a cause."""
+
+
+def others(told: Explanation) -> Iterator[Said]:
+    attribution, evidence = told.explained.attribution, told.explained.evidence
+    if attribution is None:
+        return
+    shares = named_shares(told, attribution)
+    undecided = [cause for cause, _ in as_likely(shares)]
+    # Those that are less likely have their line in the table of probabilities.
+    least = POSSIBLE if attribution.method == "replay" else 0
+    for cause, hundredths in shares.others:
+        if cause not in undecided and hundredths >= least:
+            turned = "".join(f" But {each[:1].lower()}{each[1:]}" for each in turn_against(cause, told))
+            yield f"It may be {defined(cause)}: {hundred(hundredths)}.{_raised_by(cause, told)}{turned}"
+    if shares.rest and (attribution.method != "replay" or shares.cause == "unknown"):
+        # Elsewhere it is a line of the table of probabilities.
+        yield f"{capital(all_others(attribution, shares.named, shares.rest, evidence))}: {hundred(shares.rest)}."
+    if signs := list(_signs_of_others(told, shares)):
+        yield f"The trace has signs of causes that are less likely: {'; and '.join(signs)}."
+    yield from _on_the_same_rows(shares, evidence)
+
+
+def raised(told: Explanation) -> Iterator[str]:
+    """What speaks for each that is as likely as the first."""
+    attribution = told.explained.attribution
+    assert attribution is not None
+    evidence = told.explained.evidence
+    for cause, _ in as_likely(named_shares(told, attribution)):
+        again, bare = unchanged(evidence), without_tools(evidence)
+        drawn = cause == "sampling_noise" and again and total(again).share < RIGHT
+        if drawn or (cause == "own_error" and (bare is None or bare.share >= RIGHT)):
+            yield _left_over(cause, attribution, evidence)
+            continue
+        yield f"For {quoted_name(cause)}:{_raised_by(cause, told, capitals=False)}"
+
+
+def _left_over(cause: Mechanism, attribution: Attribution, evidence: Evidence) -> str:
+    levels = counted_runs(cause, evidence)
+    if cause == "own_error" and levels and total(levels).share < RIGHT:
+        return f"For {quoted_name(cause)}: of the counted answers {total(levels).came}.{kinds_wrong(levels)}"
+    left = "" if cause == "own_error" else _wrong_without(attribution, evidence)
+    reason = left or "it is what the other causes leave"
+    return f"For {quoted_name(cause)}: nothing shows it by itself; {reason}."
+
+
+def _on_the_same_rows(shares: Shares, evidence: Evidence) -> Iterator[str]:
+    """Causes of the page that the same runs take away."""
+    for one, other in combinations(shares.named, 2):
+        if same_rows(one, other, evidence):
+            both = f"{quoted_name(one)} and {quoted_name(other)}"
+            yield f"{both} rest on the same rows. Only how common each is in this store tells them apart."
+
+
+def _signs_of_others(told: Explanation, shares: Shares) -> Iterator[str]:
+    """What stands in the trace of causes of which no sentence of the page speaks."""
+    evidence, attribution = told.explained.evidence, told.explained.attribution
+    adopted = evidence.signals.adoption
+    # By trace each that is named has a line of its own, however improbable.
+    by_replay = attribution is not None and attribution.method == "replay"
+    known = spoken_of(shares) if by_replay else list(shares.named)
+
+    def sign(cause: Mechanism, what: str, *more: str) -> str:
+        likely = ""
+        if attribution is not None and by_replay:
+            likely = f": {told_chance(attribution.shares.get(cause, 0.0))}"
+        return "; ".join((f"of {defined(cause)}{likely}, as {what}", *more))
+
+    # What a reply without a readable answer took up may be right.
+    if adopted is not None and adopted.is_new and evidence.score.verdict != "unparsed":
+        cause = OF_FORMS[adopted.form]
+        if cause not in known and "interaction" not in known:
+            yield sign(cause, happened(cause, told).clause, *side_by_side(cause, evidence))
+    if "tool_fault" not in known:
+        left = unrecovered(evidence.signals.troubles)
+        if failed := happened("tool_fault", told).clause if left else failed_for_a_time(evidence):
+            yield sign("tool_fault", failed, *(side_by_side("tool_fault", evidence) if left else ["it worked again"]))
+    if "budget" not in known and ran_out(evidence.signals):
+        more = [row.told for row in levels_of(evidence) if row.changed == EXTENDED]
+        yield sign("budget", happened("budget", told).clause, *more)
+
+
+def told_chance(share: float) -> str:
+    return chance(share) if share >= LEAST_TOLD else f"under {chance(LEAST_TOLD)}"
+
+
+def _raised_by(cause: Mechanism, told: Explanation, *, capitals: bool = True) -> str:
+    """The rows and signs for it, as a sentence or as the rest of one."""
+    evidence = told.explained.evidence
+    said: list[str] = []
+    sign = sign_in(evidence)
+    if cause == "sampling_noise":
+        said += _of_chance(told)
+    elif cause == "own_error":
+        bare, same = without_tools(evidence), same_without_tools(evidence)
+        if same or bare is not None:
+            said.append(same or (_of_bare(bare) if bare else ""))
+    else:
+        said += side_by_side(cause, evidence)
+        adopted = evidence.signals.adoption
+        gave = adopted is not None and adopted.is_new and OF_FORMS[adopted.form] == cause
+        shown = cause in outside_signs(evidence.signals, evidence.score) or (sign is not None and sign[0] == cause)
+        if shown or gave:
+            said.append(happened(cause, told).clause)
+        if cause == "format" and evidence.re_asked:
+            said.append(of_scores(RE_ASKED, evidence.re_asked, evidence).told)
+        if cause in AT_CALLS and (still := right_until(happened(cause, told).event, evidence)):
+            said.append(still)
+    listed = "; ".join(said) or "no row tests it apart"
+    return f" {capital(listed) if capitals else listed[:1].lower() + listed[1:]}."
+
+
+def _of_bare(bare: Row) -> str:
+    """What trials without tools say of the model's own error."""
+    if bare.share == RIGHT:
+        return f"{bare.told}, which points neither way"
+    return f"though {bare.told}" if bare.share > RIGHT else bare.told
+
+
+def side_by_side(cause: Mechanism, evidence: Evidence, rows: Sequence[Row] = ()) -> Iterator[str]:
+    """The clearest pair, or these `rows`, and the sums of all runs where they are few."""
+    rows = rows or pair_of(cause, evidence)
+    if len(rows) > 1:
+        without, there = (f"{row.count} right ({row.name})" for row in rows)
+        few = ", though these are few" if are_few(rows) else ""
+        shown = few if bears_difference(rows) else TOO_FEW if rows[0].share > rows[1].share else NOT_SHOWN
+        gone, with_it = sides(cause, evidence)
+        whole = f"; of all its runs without it {total(gone).count}, with it {total(with_it).count}" if few else ""
+        yield f"without it {without}, with it {there}{shown}{whole if gone and with_it else ''}"
+
+
+def _of_chance(told: Explanation) -> Iterator[str]:
+    """What draws again say against it stands with what is known of the likeliest cause."""
+    evidence, attribution = told.explained.evidence, told.explained.attribution
+    again, bare = unchanged(evidence), without_tools(evidence)
+    if again and total(again).share >= RIGHT:
+        yield f"{drawn_again(again)}{', which points neither way' if total(again).share == RIGHT else ''}"
+    elif again and attribution is not None and as_likely(named_shares(told, attribution)):
+        yield f"{drawn_again(again)}, which {'speaks against it' if against_chance(again) else 'says little'}"
+    elif attribution is not None and (left := _wrong_without(attribution, evidence)):
+        yield left
+    elif again and attribution is not None and attribution.method == "replay":
+        yield f"it is what the other causes leave, though {drawn_again(again)}"
+    elif bare is not None and bare.share > RIGHT:
+        yield f"{bare.told}, so it can answer the question"
+
+
+def _wrong_without(attribution: Attribution, evidence: Evidence) -> str:
+    """What leaves room for chance beside the likeliest cause: wrong ones without it too, or few runs; else empty."""
+    cause = first_of(attribution)
+    gone, there = (total(side) for side in sides(cause, evidence))
+    if attribution.method != "replay" or gone.graded or not gone.runs:
+        return ""
+    if wrong := gone.runs - gone.right:
+        return f"without {quoted_name(cause)} {wrong:g} of {gone.runs:g} {'is' if wrong == 1 else 'are'} wrong too"
+    if gone.runs >= FEW or (there.runs and bears_difference([gone, there])):
+        return ""
+    return f"without {quoted_name(cause)} {gone.came}; so few do not rule chance out"
+
+
+NOT_SHOWN, TOO_FEW = ", which does not show it", ", too few to show it"
+
+
+def drawn_again(rows: list[Row]) -> str:
+    """`with its last reply drawn again: 2 of 8 right`, or the sum of such rows."""
+    return rows[0].told if len(rows) == 1 else f"drawn again, all such rows together: {total(rows).came}"
