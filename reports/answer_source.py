@@ -6,6 +6,7 @@ from string import ascii_uppercase
 
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.signals.signal_types import Form
+from toolablate.reports.changed_runs import capital
 from toolablate.reports.happened import (
     FORMS_OF,
     OF_FORMS,
@@ -67,9 +68,9 @@ def in_no_result(told: Explanation) -> Iterator[str]:
         return
     answer = one_line(", ".join(wanted), max_chars=60)
     if stands_in_none(told):
-        yield f"No result names its answer, {answer}."
+        yield f"No result names its answer, {answer}: it took it from none."
     elif told.question.target.kind == "choice":
-        yield f"No result gives its answer, {answer}, alone; whether one implies it is not looked at."
+        yield f"No result gives its answer, {answer}, alone."
 
 
 def result_with_answer(told: Explanation) -> int | None:
@@ -168,11 +169,11 @@ def course(told: Explanation) -> Iterator[str]:
     for (event, letter), after in zip(gave, [*(event for event, _ in gave[1:]), last], strict=True):
         which = "the right answer, " if letter in target.letters else ""
         taken = _named_in(told, [options[letter]], event)
-        took = f", and the text of event {taken} names it" if taken is not None and taken < after else ""
-        said.append(f"event {event} has {which}{letter}, {one_line(options[letter], max_chars=60)}, alone{took}")
+        took = f", and its next replies name it (event {taken})" if taken is not None and taken < after else ""
+        said.append(f"event {event} names one option, {which}{letter}, {one_line(options[letter], max_chars=60)}{took}")
     same = gave[-1][1] == final[0]
     end = ", and it answered that" if same else f"; it answered {final[0]} all the same"
-    yield f"Of the options {'; '.join(said)}{end}."
+    yield f"{capital('; '.join(said))}{end}."
 
 
 MOST_GIVEN = 4

@@ -155,7 +155,7 @@ def _counted(own: list[AttributedCount]) -> Counted:
 # What is said of one trial, in sentences: for a page of a terminal and for one of a browser.
 
 
-QUESTION_CHARS, ANSWER_CHARS = 300, 60
+QUESTION_CHARS, ANSWER_CHARS = 600, 60
 SHOWN_ANSWERS = 8
 
 
@@ -211,8 +211,10 @@ def without_tools(evidence: Evidence) -> Iterator[str]:
         return
     values = tuple(score.value for score in scores if score.value is not None)
     answers = [_answered(each) for each in scores]
-    more = f" and {len(answers) - SHOWN_ANSWERS} more" if len(answers) > SHOWN_ANSWERS else ""
-    yield f"{right_of(values)}: {'; '.join(answers[:SHOWN_ANSWERS])}{more}"
+    # A last one takes no more room than to say that there is one.
+    left = len(answers) - SHOWN_ANSWERS if len(answers) > SHOWN_ANSWERS + 1 else 0
+    more = f" and {left} more" if left else ""
+    yield f"{right_of(values)}: {'; '.join(answers[: len(answers) - left])}{more}"
 
 
 def _answered(score: Score) -> str:

@@ -34,6 +34,7 @@ from toolablate.reports.changed_runs import (
     levels_of,
     of_scores,
     row_of,
+    total,
 )
 from toolablate.traces.records import Attribution, Mechanism
 
@@ -280,6 +281,14 @@ def do_not_show(pair: Sequence[Row]) -> str:
     if pair[0].share <= pair[1].share:
         return "do not show"
     return "are too few to show" if are_few(pair) else "hardly show"
+
+
+def unshown_by_all(cause: Mechanism, evidence: Evidence) -> str:
+    """What its runs say of a cause that something else speaks for, as a clause; empty where they speak for it too."""
+    gone, there = sides(cause, evidence)
+    if not gone or not there or bears_difference([total(gone), total(there)]):
+        return ""
+    return f", but its runs do not show it: without it {total(gone).came}, with it {total(there).came}"
 
 
 def kinds_wrong(levels: Sequence[Row]) -> str:

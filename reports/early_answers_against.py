@@ -6,7 +6,7 @@ from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.signals.signal_types import CallSeen
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.pairing import RIGHT
-from toolablate.reports.causes import quoted_name
+from toolablate.reports.causes import quoted_name, unshown_by_all
 from toolablate.reports.changed_runs import BEFORE, Row
 from toolablate.reports.happened import OF_FORMS, happened, named_in_reply, own_events
 from toolablate.reports.turn import (
@@ -82,9 +82,11 @@ def _said_since_a_result(cause: Mechanism, told: Explanation) -> Iterator[str]:
     place, answer = found
     forms = {OF_FORMS[call.form] for call in _calls_within(place, evidence, gave=True)}
     if len(forms) == 1 and cause not in forms:
+        (rival,) = forms
         yield (
             f"No early answer before event {place.start} is {one_line(answer, max_chars=60)} (0 of"
-            f" {place.before.asked}), and {place.after} from then on: {quoted_name(*forms)} would explain that."
+            f" {place.before.asked}), and {place.after} from then on: {quoted_name(rival)} would explain"
+            f" that{unshown_by_all(rival, evidence)}."
         )
 
 
@@ -133,9 +135,8 @@ def _sure_turn_against(cause: Mechanism, turn: Turn, told: Explanation) -> Itera
         yield f"{at}{f', where a call gave {_ITS_RESULT[bool(gave)]}' if there else ''}."
     elif cause in ("budget", "format"):
         known = any(_said_since_a_result(cause, told))
-        fits = (
-            "" if known else "".join(f"; {quoted_name(OF_FORMS[call.form])} would explain that" for call in gave[-1:])
-        )
+        rivals = [] if known else [OF_FORMS[call.form] for call in gave[-1:]]
+        fits = "".join(f"; {quoted_name(each)} would explain that{unshown_by_all(each, evidence)}" for each in rivals)
         yield from [f"{at}, before its last reply{fits}."] if turn.end <= (own[0] if own else turn.end) else []
     elif cause == "calling" and gave and _right_after_calls(turn, evidence):
         yield f"{at}, at a result; after the calls before it early answers were still mostly right."

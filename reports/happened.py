@@ -98,7 +98,7 @@ def _of_results(cause: Mechanism, told: Explanation) -> Happened:
     signals, how = evidence.signals, ""
     attribution = told.explained.attribution
     if cause == "retrieval_distraction" and attribution is not None and attribution.distraction:
-        how = f", of the kind: {_HOW[attribution.distraction]}"
+        how = f" ({_HOW[attribution.distraction]})"
     turn = turn_of(evidence)
     turned = [
         call.event for call in signals.calls if call.form in forms and call.gave and turn and turn.holds(call.event)
@@ -115,7 +115,6 @@ def _of_results(cause: Mechanism, told: Explanation) -> Happened:
         gave = f"{_tool(at, told)} gave its wrong answer{_answer(told)} (event {at})"
         before = adopted.results[0] if adopted.results else at
         first = f", as {_tool(before, told)} had before (event {before})" if before < at else ""
-        first += ", after which early answers were still right" if before < min(at, since) else ""
         return Happened(f"{gave}{first}{how if at >= since else ''}", at)
     tried = [check for check in checks if not turned or check.event in turned]
     # What failed gave it nothing to go by.
@@ -128,9 +127,7 @@ def _of_results(cause: Mechanism, told: Explanation) -> Happened:
         after = [each for each in asked_at(evidence) if evidence.steps[each.step] > turned[-1]]
         wrong = all(count([each]).share < RIGHT for each in after)
         said = "wrong" if wrong else "right less often"
-        none = ", which does not have its answer" if stands_in_none(told, turned[-1]) else ""
-        kind = none or how
-        return Happened(f"asked at once, it is {said} from the result of event {turned[-1]} on{kind}", turned[-1])
+        return Happened(f"asked at once, it is {said} from the result of event {turned[-1]} on{how}", turned[-1])
     found = [call.event for call in signals.calls if call.form in forms and call.gave]
     found = found or [call.event for call in signals.calls if call.form in forms]
     named = [event for event in (attribution.evidence if attribution else ()) if event in found]
@@ -140,8 +137,7 @@ def _of_results(cause: Mechanism, told: Explanation) -> Happened:
     tool = _tool(last[0], told)
     if not any(call.gave for call in signals.calls if call.event == last[0]):
         return Happened(f"{_answered(told)}, and {tool} had given it nothing (event {last[0]})", last[0])
-    none = ", which does not have this answer" if stands_in_none(told, last[0]) else ""
-    return Happened(f"{_answered(told)}, after the result of {tool} at event {last[0]}{none or how}", last[0])
+    return Happened(f"{_answered(told)}, after the result of {tool} at event {last[0]}{how}", last[0])
 
 
 def _unless_wrong_before(at: int, results: Sequence[int], evidence: Evidence) -> int:
@@ -192,7 +188,10 @@ def _of_faults(told: Explanation) -> Happened:
     since = [each for each in evidence.signals.troubles if each.event > events[0] and one_line(each.tool) in tools]
     own = [each.event for each in since if each.kind == "exception"]
     beside = f"; at {events_named(own)} by an error of its code" if own else ""
-    return Happened(f"{' and '.join(tools)} failed ({events_named(events)}{beside}), and {again}", events[0])
+    ours = [each for each in evidence.signals.troubles if one_line(each.tool) in tools]
+    passed = sorted(each.event for each in ours if each.recovered is not None)
+    earlier = f"; after it failed at {events_named(passed)} it had worked again" if passed else ""
+    return Happened(f"{' and '.join(tools)} failed ({events_named(events)}{beside}), and {again}{earlier}", events[0])
 
 
 def _asks_for(event: Event, tools: Sequence[str]) -> bool:

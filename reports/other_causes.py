@@ -119,7 +119,9 @@ def _signs_of_others(told: Explanation, shares: Shares) -> Iterator[str]:
             yield sign(cause, happened(cause, told).clause, *side_by_side(cause, evidence))
     if "tool_fault" not in known:
         left = unrecovered(evidence.signals.troubles)
-        if failed := happened("tool_fault", told).clause if left else failed_for_a_time(evidence):
+        share = 1.0 if attribution is None or not by_replay else attribution.shares.get("tool_fault", 0.0)
+        for_a_time = failed_for_a_time(evidence) if share >= LEAST_TOLD else ""
+        if failed := happened("tool_fault", told).clause if left else for_a_time:
             yield sign("tool_fault", failed, *(side_by_side("tool_fault", evidence) if left else ["it worked again"]))
     if "budget" not in known and ran_out(evidence.signals):
         more = [row.told for row in levels_of(evidence) if row.changed == EXTENDED]

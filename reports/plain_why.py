@@ -214,7 +214,8 @@ def _in_its_own_words(told: Explanation) -> Iterator[Said]:
     lines = [each for each in plain_text(event.reply.message.content).splitlines() if each.strip()]
     said = one_line(" ".join(each for each in lines if not BARE_ANSWER.fullmatch(each.strip())), max_chars=OWN_WORDS)
     if len(said) >= LEAST_WORDS:
-        yield "Its last reply says, which need not be why:"
+        of_form = told.explained.attribution is not None and first_of(told.explained.attribution) == "format"
+        yield "Its last reply says:" if of_form else "Its last reply says, which need not be why:"
         yield Apart(f"event {last}: │ {said}")
 
 

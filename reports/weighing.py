@@ -70,17 +70,17 @@ HEADS = ("Cause", "Right without it", "Right with it", BEFORE, "Probability")
 LEAD = "The probability of each cause, before its runs count and after."
 _HOW = (
     f"“{BEFORE}” goes by how often taking the cause away changed answers, {{known}}; it is higher where early answers"
-    " turn wrong at it. Runs raise a cause where answers become right without it. Each kind of run is weighed by"
-    " itself, so that sums do not tell all; causes that the same runs take away share what these show. What no cause"
-    f" explains is {name_of('sampling_noise')} as far as some kind of run is likely to be mostly right{{noise}}; the"
-    f" rest is {name_of('own_error')}. In brackets: 95 % intervals (Wilson)."
+    " turn wrong at it. Runs are compared kind by kind, in the order in which they take causes away: the kind at which"
+    " answers become right speaks for the cause that it takes away, so that sums do not tell all. Causes that the same"
+    f" runs take away share what these show. What no cause explains is {name_of('sampling_noise')} where some kind of"
+    f" run is mostly right{{noise}}, else {name_of('own_error')}. In brackets: 95 % intervals (Wilson)."
 )
 
 
 def how(attribution: Attribution, *, of_store: bool) -> str:
     """What the columns mean, and how what no cause explains is shared."""
     noise, own = (attribution.shares.get(each, 0.0) for each in ("sampling_noise", "own_error"))
-    part = f" (here {chance(noise / (noise + own))} of it)" if noise + own >= LEAST_LEFT else ""
+    part = f" (probability {chance(noise / (noise + own))} here)" if noise + own >= LEAST_LEFT else ""
     return _HOW.format(known=OF_STORE if of_store else OF_ANY, noise=part)
 
 

@@ -93,9 +93,8 @@ def _quotes(cause: Mechanism, told: Explanation) -> Iterator[Said]:
     """The event that shows it, and where its answer stands. What needs no tool has no such event: what a result gave is
     a sign of other causes."""
     event = happened(cause, told).event if cause != "unknown" else last_reply(told)
-    # What it says tells nothing of how long it is; nor what its last reply says of what made it wrong.
-    says_nothing = event == last_reply(told) and cause != "format"
-    shown = None if cause == "volume" or says_nothing else event
+    # What it says tells nothing of how long it is; and its last reply stands under the verdict.
+    shown = None if cause == "volume" or event == last_reply(told) else event
     if cause in BY_CHANCE:
         yield from in_no_result(told)
         return
@@ -181,9 +180,11 @@ def _without_rival(cause: Mechanism, gone: list[Row], there: list[Row], told: Ex
     without = sides(rivals[0], evidence)[0]
     both, left = ([row for row in side if is_of(row, without)] for side in (gone, there))
     if both and left and (len(both), len(left)) != (len(gone), len(there)):
-        few = which_are_few(total(both), total(left))
-        name = quoted_name(rivals[0])
-        yield f"Of these, runs without {name} too: without it {total(both).came}, with it {total(left).came}{few}."
+        few = which_are_few(total(both), total(left)).replace(" it", f" {quoted_name(cause)}")
+        yield (
+            f"Among runs without {quoted_name(rivals[0])}: without {quoted_name(cause)} {total(both).came}, with it"
+            f" {total(left).came}{few}."
+        )
 
 
 def _comparison(cause: Mechanism, rows: list[Row], evidence: Evidence) -> str:

@@ -168,7 +168,7 @@ def test_a_trial_is_told_in_parts() -> None:
     told = explanation(explained(shares={"retrieval_distraction": 0.82, "lock_in": 0.15, "calling": 0.03}))
     assert part(told, "Verdict") == (
         "Very likely retrieval distraction (what a search or page gave cost it the right answer): web_search gave its"
-        " wrong answer, molecular nitrogen (event 1), of the kind: a misleading result believed. Probability .82, from the 36"
+        " wrong answer, molecular nitrogen (event 1) (a misleading result believed). Probability .82, from the 36"
         " answers counted below. Its last reply says, which need not be why:"
         " Apart(text='event 2: │ By what I found it is molecular nitrogen.')"
     )
@@ -406,7 +406,9 @@ def test_an_answer_that_no_result_has_is_said_to_come_from_none() -> None:
         told = explained(found, shares={"own_error": 1.0}, mechanism="own_error", confidence=1.0, distraction=None)
         page = explanation(told, conversation=events, question=asked)
         assert f"It answered “{answer}” (event 2), after 1 call." in part(page, "Verdict")
-        assert (f"No result names its answer, {answer}." in part(page, "How we know")) == known, gave
+        assert (f"No result names its answer, {answer}: it took it from none." in part(page, "How we know")) == known, (
+            gave
+        )
 
 
 def test_a_simulated_model_is_announced() -> None:

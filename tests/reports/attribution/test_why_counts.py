@@ -230,7 +230,7 @@ def test_where_all_runs_are_set_side_by_side_those_without_the_strongest_rival_a
         flip=None,
     )
     assert (
-        "with it 2 of 11 right; few are without it. Of these, runs without “tool fault” too: without it 4 of 4 right, with it"
+        "with it 2 of 11 right; few are without it. Among runs without “tool fault”: without “calling” 4 of 4 right, with it"
         " 2 of 7 right;"
     ) in part(told, "How we know")
     assert contradictions(told) == []

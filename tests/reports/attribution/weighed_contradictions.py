@@ -93,7 +93,7 @@ def sourced_otherwise(told: Explanation, whole: str) -> Iterator[str]:
         if not any(each in outputs.get(int(event), "") for each in answers):
             yield f"an answer that event {event} has not: {whole}"
     options = dict(zip("ABCDEFGH", told.question.choices, strict=False))
-    for event, letter in re.findall(r"event (\d+) has (?:the right answer, )?([A-H]), ", whole):
+    for event, letter in re.findall(r"vent (\d+) names one option, (?:the right answer, )?([A-H]), ", whole):
         if options[letter].lower() not in outputs.get(int(event), ""):
             yield f"an option that event {event} has not: {whole}"
     right = re.search(r"The result of event (\d+) has the right answer, ([^;]*);", whole)
