@@ -40,7 +40,7 @@ from toolablate.reports.named_causes import named_shares
 from toolablate.reports.other_causes import others
 from toolablate.reports.quoted import BARE_ANSWER, cut
 from toolablate.reports.run_groups import RunGroup, run_groups
-from toolablate.reports.weighing import LEAD, Weighing, has_starts, how, listed, of_form, weighing
+from toolablate.reports.weighing import LEAD, Weighing, has_starts, how, of_form, weighing
 from toolablate.reports.why_against import against
 from toolablate.reports.why_known import known
 from toolablate.reports.would_tell import would_tell
@@ -78,7 +78,8 @@ def why(told: Explanation) -> Why:
     weighed = weighing(shares, told, said)
     sure = [] if weighed is None else [_how_sure(weighed, told)]
     parts = _with_lines(_explained_names((verdict, *sure, *more), weighed))
-    return Why(parts, tuple(run_groups(told, listed(shares, told, said))))
+    causes = [each.cause for each in weighed.causes if each.cause is not None] if weighed is not None else []
+    return Why(parts, tuple(run_groups(told, causes)))
 
 
 def _with_lines(parts: Iterable[WhyPart]) -> tuple[WhyPart, ...]:
@@ -115,7 +116,7 @@ def _how_sure(weighed: Weighing, told: Explanation) -> WhyPart:
     assert attribution is not None
     if not weighed.starts:
         return WhyPart(WEIGHED, (of_form(sum(evidence.re_asked), len(evidence.re_asked)),), weighed.table)
-    named = any(each.name == name_of("calling") for each in weighed.causes)
+    named = any(each.cause == "calling" for each in weighed.causes)
     with_calls = any(not row.without_calls for row in sides("calling", evidence)[0])
     notes = (how(attribution, of_store=bool(told.rates.store)), *([EMPTY_CALLS] if named and with_calls else []))
     return WhyPart(WEIGHED, (LEAD,), weighed.table, notes)

@@ -1,6 +1,6 @@
 """All runs of one trial and of others of its question: without its likeliest cause, with it, and not counted."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
@@ -32,6 +32,10 @@ WITHOUT, WITH = "Without", "With"
 FORM = "Asked for its form"
 
 
+_Others = Mapping[Mechanism, Sequence[Row]]
+"""Other causes with the rows that are without each."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunGroup:
     """`total` is empty where its rows are not added up."""
@@ -50,7 +54,7 @@ def run_groups(told: Explanation, causes: Sequence[Mechanism]) -> Iterator[RunGr
     """Those that have rows: what was changed, how many are right, and which of the `causes` each is without."""
     evidence, attribution = told.explained.evidence, told.explained.attribution
     counted: list[Row] = []
-    others: Sequence[Mechanism] = ()
+    others: _Others = {}
     if attribution is not None and attribution.method == "replay":
         # What no run takes away is set beside one that is as likely, and for which the same runs count.
         first, *rivals = [first_of(attribution), *(cause for cause, _ in as_likely(named_shares(told, attribution)))]
@@ -59,7 +63,7 @@ def run_groups(told: Explanation, causes: Sequence[Mechanism]) -> Iterator[RunGr
         cause = first if sides(first, evidence)[0] else next(iter(same), first)
         gone, there = sides(cause, evidence)
         counted = counted_runs(cause, evidence)
-        others = [each for each in causes if each not in (cause, *BY_CHANCE)]
+        others = {each: sides(each, evidence)[0] for each in causes if each not in (cause, *BY_CHANCE)}
         if gone:
             yield from _groups(f"{WITHOUT} “{name_of(cause)}”", gone, evidence, others)
             yield from _groups(f"{WITH} “{name_of(cause)}”", _not_all_kept(there, cause, told), evidence, others)
@@ -68,7 +72,7 @@ def run_groups(told: Explanation, causes: Sequence[Mechanism]) -> Iterator[RunGr
             yield from _groups(of_others, counted, evidence, others)
     left = uncounted(evidence)
     if attribution is not None and tells_form(attribution, evidence):
-        yield from _group(FORM, [row for row in left if row.changed == RE_ASKED], evidence, ())
+        yield from _group(FORM, [row for row in left if row.changed == RE_ASKED], evidence, {})
         left = [row for row in left if row.changed != RE_ASKED]
     rest = [row for row in levels_of(evidence) if row not in counted and row.changed != AS_WAS]
     told_apart = [_told(row, evidence) for row in (*left, *_at_other_steps(evidence))]
@@ -90,7 +94,7 @@ def _row_at(event: int) -> str:
     return f"{EARLY} {event - 1}"
 
 
-def _groups(title: str, rows: Sequence[Row], evidence: Evidence, others: Sequence[Mechanism]) -> Iterator[RunGroup]:
+def _groups(title: str, rows: Sequence[Row], evidence: Evidence, others: _Others) -> Iterator[RunGroup]:
     """Of a trial that called tools, runs without any call differ in more than others: they are added up apart."""
     kinds = by_calls(rows)
     if evidence.signals.calls and all(kinds):
@@ -103,16 +107,16 @@ def _groups(title: str, rows: Sequence[Row], evidence: Evidence, others: Sequenc
 CALLING, BARE = ", with calls", ", without any call"
 
 
-def _group(title: str, rows: Sequence[Row], evidence: Evidence, others: Sequence[Mechanism]) -> Iterator[RunGroup]:
+def _group(title: str, rows: Sequence[Row], evidence: Evidence, others: _Others) -> Iterator[RunGroup]:
     """Each row says which of the `others` it is without, so that their sums can be made from it as well."""
     if rows:
         yield RunGroup(title, tuple(_beside(row, evidence, others) for row in rows), total(rows).came)
 
 
-def _beside(row: Row, evidence: Evidence, others: Sequence[Mechanism]) -> tuple[str, str]:
+def _beside(row: Row, evidence: Evidence, others: _Others) -> tuple[str, str]:
     """A row with those of the `others` that it is without."""
     name, came = _told(row, evidence)
-    lacks = [name_of(each) for each in others if is_of(row, sides(each, evidence)[0])]
+    lacks = [name_of(each) for each, without in others.items() if is_of(row, without)]
     return (f"{name}; without {' and '.join(lacks)}" if lacks else name), came
 
 

@@ -27,8 +27,9 @@ from toolablate.traces.records import Attribution, Mechanism
 @dataclass(frozen=True, slots=True)
 class WeighedCause:
     """`without` and `there` are right runs of this trial without the cause, and with it; `share` its hundredths,
-    `before` those before any of these runs is counted."""
+    `before` those before any of these runs is counted. `cause` is None of all others."""
 
+    cause: Mechanism | None
     name: str
     without: str
     there: str
@@ -62,7 +63,7 @@ class Weighing:
 
 
 def _told(cause: WeighedCause, share: int) -> str:
-    return hundred(share) if share or cause.name.startswith(ALL_OTHERS) else "under .01"
+    return hundred(share) if share or cause.cause is None else "under .01"
 
 
 BEFORE = "Before its runs"
@@ -106,10 +107,12 @@ def weighing(shares: Shares, told: Explanation, said: Collection[Mechanism] = ()
     before = before_runs(evidence, told.rates)
     known = {shares.cause: shares.hundredths, **dict(shares.others)}
     named = [(each, known[each]) for each in spoken_of(shares)]
-    for each in listed(shares, told, said)[len(named) :]:
+    likely = [each for each, share in before.items() if share >= LIKELY_BEFORE]
+    for each in in_the_table(shares, told, [*said, *likely])[len(named) :]:
         named.append((each, min(_left(named), round(100 * dict(ranked(attribution)).get(each, 0.0)))))
     lines = [
         WeighedCause(
+            each,
             name_of(each),
             *_runs(each, shares.cause, attribution, evidence),
             min(99, round(100 * before.get(each, 0.0))),
@@ -121,18 +124,12 @@ def weighing(shares: Shares, told: Explanation, said: Collection[Mechanism] = ()
     left, start = _left(named), max(0, 100 - sum(each.before for each in lines))
     if left or (starts and start):
         others = all_others(attribution, [each for each, _ in named], left, evidence) if left else ALL_OTHERS
-        lines.append(WeighedCause(others, "", "", start, left))
+        lines.append(WeighedCause(None, others, "", "", start, left))
     return Weighing(tuple(lines), starts)
 
 
 LIKELY_BEFORE = 0.15
 """From this probability before any run on, a cause has a line that tells what became of it."""
-
-
-def listed(shares: Shares, told: Explanation, said: Collection[Mechanism]) -> list[Mechanism]:
-    """The causes of the table of probabilities."""
-    before = before_runs(told.explained.evidence, told.rates)
-    return in_the_table(shares, told, [*said, *(each for each, share in before.items() if share >= LIKELY_BEFORE)])
 
 
 def has_starts(shares: Shares, told: Explanation) -> bool:
