@@ -68,7 +68,7 @@ def in_no_result(told: Explanation) -> Iterator[str]:
         return
     answer = one_line(", ".join(wanted), max_chars=60)
     if stands_in_none(told):
-        yield f"No result names its answer, {answer}: it took it from none."
+        yield f"No result names its answer, {answer}."
     elif told.question.target.kind == "choice":
         yield f"No result gives its answer, {answer}, alone."
 

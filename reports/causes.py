@@ -57,7 +57,7 @@ WORDS: tuple[tuple[float, str], ...] = (
 
 _WHAT: Mapping[Mechanism, str] = {
     "retrieval_distraction": "what a search or page gave cost it the right answer",
-    "lock_in": "what its own code gave cost it the right answer",
+    "lock_in": "its own computation cost it the right answer",
     "other_results": "what they gave cost it the right answer",
     "interaction": "the results of two kinds of tools had a part in the wrong answer",
     "volume": "so much text, whatever it says, cost it the right answer",

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
+from toolablate.analysis.attribution.replay_rules import calls_are_lock_in
 from toolablate.analysis.attribution.signals.signal_types import CallSeen
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.pairing import RIGHT
@@ -129,6 +130,8 @@ def likely_turn_at(cause: Mechanism, told: Explanation) -> Turn | None:
 
 def _sure_turn_against(cause: Mechanism, turn: Turn, told: Explanation) -> Iterator[str]:
     evidence = told.explained.evidence
+    if cause == "lock_in" and calls_are_lock_in(evidence):
+        cause = "calling"
     there, gave = (_calls_within(turn, evidence, gave=each) for each in (False, True))
     at, own = f"Early answers turn wrong {turn.where} ({turn.counts})", own_events(cause, told)
     if cause in _BEFORE_CALLS:

@@ -119,7 +119,7 @@ def _of_results(cause: Mechanism, told: Explanation) -> Happened:
     tried = [check for check in checks if not turned or check.event in turned]
     # What failed gave it nothing to go by.
     came = {call.event for call in signals.calls if call.gave}
-    tried = [check for check in tried if check.event in came] or tried
+    tried = [check for check in tried if check.event in came]
     if tried:
         code = reply_of(next((each.event for each in tried if each.event >= since), tried[0].event), told)
         return Happened(f"its code {_FINITE} (event {code})", code)

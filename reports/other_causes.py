@@ -5,6 +5,7 @@ from itertools import combinations
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.levels import EXTENDED
+from toolablate.analysis.attribution.replay_rules import due_to
 from toolablate.analysis.attribution.trace_rules import outside_signs, ran_out, unrecovered
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.cause_wording import chance
@@ -23,6 +24,7 @@ from toolablate.reports.causes import (
     kinds_wrong,
     pair_of,
     quoted_name,
+    ranked,
     same_rows,
     sides,
     unchanged,
@@ -191,6 +193,20 @@ def _of_chance(told: Explanation) -> Iterator[str]:
         yield f"it is what the other causes leave, though {drawn_again(again)}"
     elif bare is not None and bare.share > RIGHT:
         yield f"{bare.told}, so it can answer the question"
+
+
+def first_reply_part(told: Explanation) -> float:
+    """Of the probability of sampling noise that of a first reply, which all its replays keep; 0 of little."""
+    attribution, evidence = told.explained.attribution, told.explained.evidence
+    if attribution is None or attribution.method != "replay":
+        return 0.0
+    whole = dict(ranked(attribution)).get("sampling_noise", 0.0)
+    part = whole * due_to("first_reply", "sampling_noise", evidence, told.rates)
+    return part if part >= LEAST_OF_FIRST else 0.0
+
+
+LEAST_OF_FIRST = 0.1
+"""Of probability, from which on it is told."""
 
 
 def _wrong_without(attribution: Attribution, evidence: Evidence) -> str:

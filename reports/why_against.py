@@ -45,7 +45,15 @@ from toolablate.reports.changed_runs import (
 from toolablate.reports.early_answers_against import OF_RESULTS, early_answers_against, said_at_once
 from toolablate.reports.happened import Said, happened, never_without_tools, same_without_tools
 from toolablate.reports.named_causes import named_shares, spoken_of
-from toolablate.reports.other_causes import NOT_SHOWN, TOO_FEW, drawn_again, side_by_side, told_chance
+from toolablate.reports.other_causes import (
+    NOT_SHOWN,
+    TOO_FEW,
+    drawn_again,
+    first_reply_part,
+    others,
+    side_by_side,
+    told_chance,
+)
 from toolablate.reports.turn import AT_CALLS, right_until
 from toolablate.traces.records import Attribution, Mechanism
 
@@ -71,7 +79,8 @@ def against(told: Explanation) -> Iterator[Said]:
     if beside and attribution.method == "replay":
         listed = " and ".join(f"{name_of(each)} ({told_chance(attribution.shares.get(each, 0.0))})" for each in beside)
         found.append(f"The runs that decide it are without {listed} too.")
-    yield from found or ["Nothing found."]
+    if found or not any(others(told)):
+        yield from found or ["Nothing found."]
 
 
 def _misfits(cause: Mechanism, undecided: Sequence[Mechanism], told: Explanation, shares: Shares) -> Iterator[str]:
@@ -84,7 +93,8 @@ def _misfits(cause: Mechanism, undecided: Sequence[Mechanism], told: Explanation
     # Early answers before any call are a row as well.
     rows = [row for row in rows if not (early and row.changed == BEFORE)]
     again = unchanged(evidence) if cause == "sampling_noise" else []
-    texts = [drawn_again(again)] if again and against_chance(again) else []
+    kept = " (they keep its first reply)" if again and first_reply_part(told) else ""
+    texts = [f"{drawn_again(again)}{kept}"] if again and against_chance(again) else []
     rows += _uncounted_against(cause, attribution, evidence)
     texts += [row.told for row in sorted(rows, key=lambda row: -row.runs)]
     more = f"; and {len(texts) - MOST_ROWS} more" if len(texts) > MOST_ROWS else ""
@@ -221,7 +231,7 @@ def _nearest_pair(cause: Mechanism, evidence: Evidence) -> list[Row]:
 def _some_readable(row: Row, evidence: Evidence) -> bool:
     """Of redraws of a last reply whose form was lost."""
     runs = evidence.all_runs
-    return row.changed == LAST_REPLY and runs is not None and runs.unread < len(runs.last_reply)
+    return row.changed == LAST_REPLY and runs is not None and 2 * runs.unread < len(runs.last_reply)
 
 
 def _rows_against(cause: Mechanism, attribution: Attribution, told: Explanation) -> list[Row]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.levels import OFFERED, SCAFFOLD, WITHOUT_TOOLS
-from toolablate.analysis.attribution.replay_rules import calling_in_lock_in
+from toolablate.analysis.attribution.replay_rules import due_to
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.answer_source import answer_source, in_no_result
@@ -44,7 +44,7 @@ from toolablate.reports.happened import (
     sign_in,
 )
 from toolablate.reports.named_causes import named_shares, spoken_of
-from toolablate.reports.other_causes import LEAST_TOLD, drawn_again, raised
+from toolablate.reports.other_causes import LEAST_TOLD, drawn_again, first_reply_part, raised
 from toolablate.reports.quoted import quoted
 from toolablate.reports.turn import AT_CALLS, Turn, asked_at, right_until, turn_of
 from toolablate.traces.records import Diagnosis, Mechanism
@@ -161,7 +161,7 @@ def _of_calls(told: Explanation) -> Iterator[str]:
     attribution, evidence = told.explained.attribution, told.explained.evidence
     assert attribution is not None
     whole = dict(ranked(attribution))["lock_in"]
-    part = whole * calling_in_lock_in(evidence, told.rates)
+    part = whole * due_to("calling", "lock_in", evidence, told.rates)
     if part >= LEAST_TOLD:
         ignoring = capital(of_scores(IGNORING, evidence.ignore_tools, evidence).told)
         yield (
@@ -243,11 +243,23 @@ def _of_chance(told: Explanation) -> Iterator[str]:
         yield f"{capital(came)}."
     if bare is not None and bare.share > RIGHT:
         yield f"{capital(bare.told)}."
+    yield from _of_its_first_reply(told)
     at_the_end = next((row for row in levels_of(evidence) if row.changed == f"{EARLY} {last - 1}"), None)
     if at_the_end is not None and at_the_end.share > RIGHT:
         yield f"{capital(at_the_end.told)}, in the state in which it answered."
     if not came and (not levels or mostly_wrong(levels)) and (bare is None or bare.share <= RIGHT):
         yield "Nothing shows it by itself: it is what the other causes leave."
+
+
+def _of_its_first_reply(told: Explanation) -> Iterator[str]:
+    attribution = told.explained.attribution
+    assert attribution is not None
+    if part := first_reply_part(told):
+        whole = chance(dict(ranked(attribution))["sampling_noise"])
+        yield (
+            f"{chance(part)} of the {whole} is that its first reply came out so: its own replays keep that, and other"
+            " trials of its question do not."
+        )
 
 
 def _read(cause: Mechanism, evidence: Evidence) -> Iterator[str]:

@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -102,13 +103,14 @@ def blame(evidence: Evidence, rates: ChangeRates | None = None) -> dict[Mechanis
     return _blame(evidence, rates or ChangeRates(), _lost_by_form(evidence))
 
 
-def calling_in_lock_in(evidence: Evidence, rates: ChangeRates) -> float:
-    """Of the probability of a lock-in, the part, from 0 to 1, of what calls do whatever they give."""
-    if not calls_are_lock_in(evidence):
+def due_to(part: Part, mechanism: Mechanism, evidence: Evidence, rates: ChangeRates) -> float:
+    """How much of the probability of a mechanism, from 0 to 1, is that of a part of the chain that is named so."""
+    named = _named(evidence)
+    whole = _blame(evidence, rates, 0.0).get(mechanism, 0.0)
+    if named[part] != mechanism or not whole:
         return 0.0
-    apart = _blame(evidence, rates, 0.0, named={**_named(evidence), "calling": "calling"})
-    calling, lock_in = apart["calling"], apart["lock_in"]
-    return calling / (calling + lock_in) if calling else 0.0
+    apart: dict[_Blamed, Mechanism] = {**named, part: "unknown"}
+    return 1 - _blame(evidence, rates, 0.0, named=apart).get(mechanism, 0.0) / whole
 
 
 def before_runs(evidence: Evidence, rates: ChangeRates) -> dict[Mechanism, float]:
@@ -500,8 +502,14 @@ def levels_without(mechanism: Mechanism, evidence: Evidence) -> Iterator[Level]:
 
 
 def _without(gone: Sequence[int], levels: Sequence[Level]) -> int:
-    """The first place at which nothing of it is left. Calls that give nothing are calls still."""
-    return next((each for each in gone if levels[each].what != SHAM), gone[0])
+    """The first place at which nothing of it is left. Calls that give nothing are calls still; and where what calls do
+    goes by the name of what they give, runs with other results that are mostly wrong have it still."""
+    places = [each for each in gone if levels[each].what != SHAM] or gone[:1]
+    for place, following in pairwise(places):
+        tallies = [each.tally for each in levels[place:following]]
+        if sum(each.right for each in tallies) >= RIGHT * sum(each.runs for each in tallies):
+            return place
+    return places[-1]
 
 
 def _gone(mechanism: Mechanism, levels: Sequence[Level], evidence: Evidence) -> list[int]:

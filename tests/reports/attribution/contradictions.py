@@ -26,8 +26,8 @@ from toolablate.reports.turn import asked_at, split_at, turn_of
 from toolablate.traces.records import Attribution
 from toolablate.traces.store import Store
 
-OTHERS = "What else it may be"
-PARTS = ("Verdict", "How we know", "What speaks against it", OTHERS, "What would tell")
+AGAINST, OTHERS = "What speaks against it", "What else it may be"
+PARTS = ("Verdict", "How we know", AGAINST, OTHERS, "What would tell")
 _COUNT = re.compile(r"\b(\d+) of (\d+)\b")
 _RIGHT = re.compile(r"\b(\d+) of (\d+) right\b")
 _PROBABILITY = re.compile(r"(?<![\d.])(1\.0|\.\d\d)(?=[.,]? |[.,]?$)")
@@ -67,9 +67,9 @@ def _of_sentences(told: Explanation, text: dict[str, str]) -> Iterator[str]:
     yield from _of_counts(told, whole)
     yield from _of_sums(told, whole)
     yield from _of_replays(told, attribution, text["Verdict"])
-    yield from _of_early_answers(told, text["Verdict"], text["What speaks against it"])
+    yield from _of_early_answers(told, text["Verdict"], text.get(AGAINST, ""))
     of_several = text["How we know"] if text["Verdict"].startswith("Undecided") else ""
-    yield from _of_rivals(attribution, text["What speaks against it"], f"{text.get(OTHERS, '')} {of_several}")
+    yield from _of_rivals(attribution, text.get(AGAINST, ""), f"{text.get(OTHERS, '')} {of_several}")
     yield from _of_rows_for(attribution, text)
     yield from weighed_otherwise(told, attribution, text)
     yield from sourced_otherwise(told, whole)
@@ -250,7 +250,7 @@ def _of_rivals(attribution: Attribution, against: str, others: str) -> Iterator[
             yield f"silent on {cause}, {share}: {against}"
     if "Nothing found" in against and re.search("do not fit|arly answers|same wrong answer", against):
         yield f"nothing, and something: {against}"
-    if not against.strip():
+    if not against.strip() and not others.strip():
         yield "silent on what speaks against it"
 
 
@@ -258,7 +258,7 @@ def _of_rows_for(attribution: Attribution, text: dict[str, str]) -> Iterator[str
     """No row that is told for a cause is told against it too."""
     shown = re.search(r"clearest comparison[^:]*: without it (\d+ of \d+) right \(([^()]*)\)", text["How we know"])
     first = CAUSES[ranked(attribution)[0][0]][0]
-    against = text["What speaks against it"].partition(f"Rows that do not fit “{first}”")[2].partition("Rows that")[0]
+    against = text.get(AGAINST, "").partition(f"Rows that do not fit “{first}”")[2].partition("Rows that")[0]
     fits = shown and "does not show it" not in text["How we know"] and "No single kind" not in text["How we know"]
     if shown and fits and f"{shown[2]}: {shown[1]} right" in against:
         yield f"for and against: {shown[0]}: {against}"
