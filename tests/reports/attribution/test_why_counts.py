@@ -1,5 +1,6 @@
 """What a page says of the runs that it counts: which are compared, which do not fit, and what they sum to."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -21,7 +22,7 @@ from toolablate.analysis.attribution.belief import belief_steps
 from toolablate.analysis.attribution.decomposition import Arms, DecompositionInputs, Replay, Scores
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.levels import swapped_results
-from toolablate.reports.causes import against_chance, one_change
+from toolablate.reports.causes import against_chance, one_change, sides
 from toolablate.reports.changed_runs import Row
 from toolablate.reports.happened import same_without_tools
 from toolablate.reports.plain_why import WEIGHED, why
@@ -335,4 +336,67 @@ def test_calls_that_runs_without_tools_do_not_show_are_set_beside_those_that_wer
     told = of_calling(replace(inputs(replay=replay), arms=Arms((1.0,) * 3, offered=(0.0,) * 6)))
     nearest = "do not show “calling”: without it 0 of 6 right (in another condition with the same tools"
     assert nearest in part(told, "What speaks against it")
+    assert contradictions(told) == []
+
+
+def test_a_lock_in_that_calls_bring_has_its_runs_with_calls() -> None:
+    """Where runs with other results are wrong too; where these are right it is what the code gave."""
+    events = (*ran("print(f(1))", "molecular nitrogen"), *ended("It is molecular nitrogen.\nAnswer: B"))
+    for swapped, sham, without in (((0.0, 0.0), (0.0,) * 3, (10, 10)), ((1.0, 1.0), (1.0,) * 3, (15, 15))):
+        arms = Arms((1.0,) * 4, offered=(1.0,) * 6, sham=sham)
+        replay = Replay(rollouts={frozenset({"code"}): swapped}, last_reply=(0.0, 0.0))
+        told = told_by(
+            events,
+            mechanism="lock_in",
+            distraction=None,
+            inputs=replace(inputs(replay=replay), tools=frozenset({"code"}), arms=arms),
+            pivotal=None,
+            trajectory=believed((8, 0, 0)),
+            flip=None,
+            ignore_tools=(1.0, 1.0),
+        )
+        gone = sides("lock_in", told.explained.evidence)[0]
+        early = sum(row.runs for row in gone if row.is_early)
+        assert (sum(row.right for row in gone) - early, sum(row.runs for row in gone) - early) == without
+        assert contradictions(told) == []
+
+
+def test_chance_of_a_first_reply_is_told_apart() -> None:
+    """Its own replays keep it and are wrong; other trials, which reply anew, are right."""
+    replay = Replay(rollouts={frozenset({"search"}): (0.0,) * 2, frozenset(): (0.0,) * 2}, last_reply=(0.0,) * 4)
+    arms = Arms((1.0,) * 4, placebo=(1.0,) * 6, sham=(1.0,) * 6)
+    told = told_by(
+        searched("gas", "1. Plants") + list(ended("Answer: B")),
+        mechanism="sampling_noise",
+        distraction=None,
+        shares={"sampling_noise": 0.9, "calling": 0.1},
+        inputs=replace(inputs(replay=replay), arms=arms),
+        pivotal=None,
+        trajectory=None,
+        flip=None,
+    )
+    said = re.search(r"(\.\d+) of the \.90 is that its first reply came out so", part(told, "How we know"))
+    assert said is not None
+    assert float(said[1]) >= 0.5
+    assert "0 of 6 right (they keep its first reply)" in part(told, "What speaks against it")
+    assert contradictions(told) == []
+
+
+def test_a_rival_that_early_answers_point_to_has_what_its_runs_say_beside_it() -> None:
+    """With twice the budget it is right though the result with its wrong answer is there still."""
+    replay = Replay(rollouts={frozenset({"search"}): (0.0,) * 8}, extended=(1.0,) * 4)
+    events = (*searched("gas", "molecular nitrogen"), *ended("Answer: B", "turns"))
+    told = told_by(
+        events,
+        mechanism="budget",
+        distraction=None,
+        shares={"budget": 0.9, "retrieval_distraction": 0.02, "sampling_noise": 0.08},
+        inputs=inputs(replay=replay),
+        pivotal=None,
+        trajectory=believed((8, 8, 0)),
+        flip=None,
+    )
+    against = part(told, "What speaks against it")
+    assert re.search("“retrieval distraction” would explain that, but its runs do not show it: without it", against)
+    assert "retrieval distraction" in [row[0] for row in weighed(told)]
     assert contradictions(told) == []

@@ -478,10 +478,15 @@ def test_an_answer_in_a_script_without_blanks_is_found_within_its_sentence() -> 
     assert "No result of its searches" not in part(told, "What speaks against it")
 
 
-def test_a_loop_over_all_that_a_question_counts_is_no_trial_of_some_cases() -> None:
+def test_a_loop_over_all_that_a_question_counts_is_no_trial_of_some_cases_nor_is_code_that_failed() -> None:
     loop = "total = sum(f(k) for k in range(84))\nprint(total)"
-    for prompt, said in (("Prove for every n: f(n) is prime.", True), ("What do the 84 seasons add up to?", False)):
-        events = (*ran(loop, "7"), *ended("Answer: B"))
+    of_all = "Prove for every n: f(n) is prime."
+    for prompt, gave, said in (
+        (of_all, ran(loop, "7"), True),
+        ("What do the 84 seasons add up to?", ran(loop, "7"), False),
+        (of_all, ran(loop, "", status="error", error="injected_failure"), False),
+    ):
+        events = (*gave, *ended("Answer: B"))
         question = QUESTION.model_copy(update={"prompt": prompt})
         told = told_by(events, mechanism="lock_in", distraction=None, trajectory=None, flip=None)
         signals = read(*events, question=question)

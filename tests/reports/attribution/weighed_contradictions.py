@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
+from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.statistics.intervals import wilson_interval
 from toolablate.reports.causes import CAUSES, counted_runs, sides
 from toolablate.reports.changed_runs import Row
@@ -27,6 +28,11 @@ def weighed_otherwise(told: Explanation, attribution: Attribution, text: Mapping
     yield from _of_probabilities(table, text)
     yield from _of_runs(table, told.explained.evidence, named_shares(told, attribution).cause)
     yield from _of_printed_rows(table, told)
+    names = {row[0] for row in table}
+    for cause, (name, _) in CAUSES.items():
+        tested = sides(cause, told.explained.evidence)[0] or cause in BY_CHANCE
+        if tested and name not in names and any(f"“{name}”" in text.get(part, "") for part in text if part != WEIGHED):
+            yield f"{name}, named without its counts: {table}"
 
 
 def _of_probabilities(table: Table, text: Mapping[str, str]) -> Iterator[str]:
