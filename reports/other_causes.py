@@ -66,6 +66,9 @@ def others(told: Explanation) -> Iterator[Said]:
         yield f"{capital(all_others(attribution, shares.named, shares.rest, evidence))}: {hundred(shares.rest)}."
     if signs := list(_signs_of_others(told, shares)):
         yield f"The trace has signs of causes that are less likely: {'; and '.join(signs)}."
+    fault = attribution.shares.get("tool_fault", 0.0)
+    if attribution.method == "replay" and fault < LEAST_TOLD and (failed := failed_for_a_time(evidence)):
+        yield f"That {failed} and worked again has a probability under {chance(LEAST_TOLD)}."
     yield from _on_the_same_rows(shares, evidence)
 
 
@@ -202,10 +205,10 @@ def first_reply_part(told: Explanation) -> float:
         return 0.0
     whole = dict(ranked(attribution)).get("sampling_noise", 0.0)
     part = whole * due_to("first_reply", "sampling_noise", evidence, told.rates)
-    return part if part >= LEAST_OF_FIRST else 0.0
+    return part if part >= LEAST_PART else 0.0
 
 
-LEAST_OF_FIRST = 0.1
+LEAST_PART = 0.1
 """Of probability, from which on it is told."""
 
 

@@ -74,7 +74,7 @@ _HOW = (
     " turn wrong at it. Runs are compared kind by kind, in the order in which they take causes away: the kind at which"
     " answers become right speaks for the cause that it takes away, so that sums do not tell all. Causes that the same"
     f" runs take away share what these show. What no cause explains is {name_of('sampling_noise')} where some kind of"
-    f" run is mostly right{{noise}}, else {name_of('own_error')}. In brackets: 95 % intervals (Wilson)."
+    f" run is right more often than not{{noise}}, else {name_of('own_error')}. In brackets: 95 % intervals (Wilson)."
 )
 
 

@@ -1,6 +1,6 @@
 """How the likeliest cause of a wrong trial is known: its runs, its early answers, and the event that shows it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.levels import OFFERED, SCAFFOLD, WITHOUT_TOOLS
@@ -10,6 +10,7 @@ from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.answer_source import answer_source, in_no_result
 from toolablate.reports.cause_wording import chance, distraction_name
 from toolablate.reports.causes import (
+    CAUSES,
     FEW,
     NEXT_TO,
     against_chance,
@@ -44,7 +45,7 @@ from toolablate.reports.happened import (
     sign_in,
 )
 from toolablate.reports.named_causes import named_shares, spoken_of
-from toolablate.reports.other_causes import LEAST_TOLD, drawn_again, first_reply_part, raised
+from toolablate.reports.other_causes import LEAST_PART, drawn_again, first_reply_part, raised
 from toolablate.reports.quoted import quoted
 from toolablate.reports.turn import AT_CALLS, Turn, asked_at, right_until, turn_of
 from toolablate.traces.records import Diagnosis, Mechanism
@@ -162,11 +163,11 @@ def _of_calls(told: Explanation) -> Iterator[str]:
     assert attribution is not None
     whole = dict(ranked(attribution))["lock_in"]
     part = whole * due_to("calling", "lock_in", evidence, told.rates)
-    if part >= LEAST_TOLD:
+    if part >= LEAST_PART:
         ignoring = capital(of_scores(IGNORING, evidence.ignore_tools, evidence).told)
         yield (
-            f"{ignoring}. So what its calls did, whatever they gave, is put down to its computation too: {chance(part)}"
-            f" of the {chance(whole)}."
+            f"{chance(part)} of the {chance(whole)} is for calling its code at all, whatever this gave. {ignoring}, so"
+            " that this counts as its computation."
         )
 
 
@@ -190,9 +191,12 @@ def _without_rival(cause: Mechanism, gone: list[Row], there: list[Row], told: Ex
 def _comparison(cause: Mechanism, rows: list[Row], evidence: Evidence) -> str:
     """The two kinds of runs that differ least, or that differ most in what came of them."""
     undone, *before = rows
-    closest = not any(row.is_early for row in rows) and (cause in NEXT_TO or one_change(cause, evidence))
+    gone_too = [each for each in CAUSES if each not in (cause, *BY_CHANCE) and _goes_too(each, rows, evidence)]
+    alone = cause in NEXT_TO or one_change(cause, evidence)
+    closest = not any(row.is_early for row in rows) and alone and not gone_too
     changed = {row.changed for row in rows}
     more = ["a prohibition of calls"] if OFFERED in changed else []
+    more += [quoted_name(each) for each in gone_too] if alone else []
     if cause not in ("availability", "prompt"):
         more += ["the offer of tools"] if changed & {SCAFFOLD, WITHOUT_TOOLS} else []
         more += ["the prompt"] if WITHOUT_TOOLS in changed and evidence.signals.prompted else []
@@ -207,6 +211,12 @@ def _comparison(cause: Mechanism, rows: list[Row], evidence: Evidence) -> str:
     too = ", though with it most are right too" if before and before[0].share > RIGHT else too
     shown = f"{too}{few}" if shows else "" if decides else ", which does not show it"
     return f"{how}: without it {undone.count} right ({_whole_name(undone)}), with it {kept}{shown}{decides}."
+
+
+def _goes_too(cause: Mechanism, rows: Sequence[Row], evidence: Evidence) -> bool:
+    """Whether the first of two kinds of runs is without another cause, and the second is not."""
+    gone = sides(cause, evidence)[0]
+    return len(rows) > 1 and is_of(rows[0], gone) and not is_of(rows[1], gone)
 
 
 def _whole_name(row: Row) -> str:

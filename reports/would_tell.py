@@ -14,6 +14,7 @@ from toolablate.reports.causes import FEW, POSSIBLE, quoted_name, ranked, sides
 from toolablate.reports.changed_runs import AFTER_FIRST, BEFORE, REDRAWN, Row, levels_of, total, uncounted
 from toolablate.reports.happened import Apart, Said, happened, last_reply, reply_after
 from toolablate.reports.named_causes import LEAST_LEFT, named_shares, spoken_of
+from toolablate.reports.other_causes import first_reply_part
 from toolablate.reports.turn import AT_CALLS
 from toolablate.traces.records import Mechanism, ModelCall, ToolCall
 from toolablate.traces.terminal_text import ID_CHARS
@@ -70,7 +71,11 @@ def would_tell(told: Explanation) -> Iterator[Said]:
     runs = told.explained.evidence.all_runs
     if of_form and runs is not None and runs.last_reply:
         so_far = f" So far {len(runs.last_reply) - runs.unread} of {len(runs.last_reply)} readable at once."
-    for_right, for_wrong = (" or ".join(_with_shares(side, told)) for side in _outcomes(test, told))
+    of_right, of_wrong = _outcomes(test, told)
+    kept = first_reply_part(told) if "sampling_noise" in of_right and test.event else 0.0
+    first_reply = [f"its first reply, which they keep ({chance(kept)})"] if kept else []
+    for_right = " or ".join(_with_shares(of_right, told))
+    for_wrong = " or ".join([*_with_shares(of_wrong, told), *first_reply])
     right, wrong, expected = "Mostly right speaks", "mostly wrong", _expected(test, told)
     if of_form:
         right, wrong = "Readable and right speaks", "without a readable answer"

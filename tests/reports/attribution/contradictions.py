@@ -134,7 +134,7 @@ def _of_counts(told: Explanation, whole: str) -> Iterator[str]:
     known.add(_sum(unchanged(evidence)))
     known |= {_sum(part) for cause in CAUSES for rows in sides(cause, evidence) for part in by_calls(rows) if part}
     for cause, rival in itertools.permutations(CAUSES, 2):
-        if f"runs without “{CAUSES[rival][0]}” too" in whole:
+        if f"Among runs without “{CAUSES[rival][0]}”" in whole:
             gone = {row.changed for row in sides(rival, evidence)[0]}
             known |= {_sum([row for row in rows if row.changed in gone]) for rows in sides(cause, evidence)}
     for event in range(len(told.conversation)):

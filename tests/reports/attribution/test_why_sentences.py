@@ -446,7 +446,7 @@ def test_signs_of_less_likely_causes_have_their_probability_and_say_what_became_
 def test_calls_that_are_named_with_the_computation_are_said_to_be() -> None:
     """It comes back to the right answer when told to ignore its results, so that the calls are the computation's."""
     events = (*ran("print(f(1))", "molecular nitrogen"), *ended("It is molecular nitrogen.\nAnswer: B"))
-    replay = Replay(rollouts={frozenset({"code"}): (0.0, 1.0)}, last_reply=(0.0, 0.0))
+    replay = Replay(rollouts={frozenset({"code"}): (0.0, 0.0)}, last_reply=(0.0, 0.0))
     found = replace(inputs(replay=replay), tools=frozenset({"code"}))
     for ignoring, said in (((1.0, 1.0), True), ((0.0, 0.0), False)):
         told = told_by(
@@ -460,8 +460,8 @@ def test_calls_that_are_named_with_the_computation_are_said_to_be() -> None:
             ignore_tools=ignoring,
         )
         counted = (
-            "Told to ignore its tool results: 2 of 2 right. So what its calls did, whatever they gave, is put down to its"
-            r" computation too: \.\d+ of the \.\d+\."
+            r"\.\d+ of the \.\d+ is for calling its code at all, whatever this gave. Told to ignore its tool results: 2 of 2"
+            " right, so that this counts as its computation."
         )
         assert bool(re.search(counted, part(told, "How we know"))) == said
         assert contradictions(told) == []
