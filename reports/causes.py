@@ -204,12 +204,6 @@ def deciding_rows(cause: Mechanism, evidence: Evidence) -> tuple[Row, Row | None
     if found is None:
         return None
     undone, before = found
-    gone, _ = sides(cause, evidence)
-    if gone and row_of(undone, evidence) not in gone:
-        # Calls that give nothing are calls.
-        return max(gone, key=lambda row: row.runs), None if before is None or is_alone(before) else row_of(
-            before, evidence
-        )
     if cause in NEXT_TO:
         before = _just_before(undone, evidence)
     if cause in _AT_RESULTS and before is not None and before.what == AGAIN and len(evidence.signals.calls) > 1:
@@ -303,12 +297,12 @@ def mostly_wrong(levels: Sequence[Row]) -> bool:
     return 2 * low > len(levels) and sum(row.right for row in levels) < RIGHT * sum(row.runs for row in levels)
 
 
-def which_are_few(without: Row, there: Row) -> str:
-    """Of two sums, as a clause; empty where neither is of few runs."""
+def which_are_few(without: Row, there: Row, what: str = "it") -> str:
+    """Of two sums, without a cause and with it, as a clause; empty where neither is of few runs."""
     few = without.runs < FEW, there.runs < FEW
     if not any(few):
         return ""
-    return "; these are few" if all(few) else f"; few are {'without' if few[0] else 'with'} it"
+    return "; these are few" if all(few) else f"; few are {'without' if few[0] else 'with'} {what}"
 
 
 AGAINST_CHANCE = 3.0

@@ -54,9 +54,9 @@ def early_answers_against(cause: Mechanism, told: Explanation) -> Iterator[str]:
 
 def _said_before(cause: Mechanism, told: Explanation) -> Iterator[str]:
     """That early answers before any call, or else before the event that is blamed, are its wrong answer already."""
-    evidence, at = told.explained.evidence, happened(cause, told).event if cause in AT_CALLS else None
     if cause not in (*AT_CALLS, "budget"):
         return
+    evidence, at = told.explained.evidence, happened(cause, told).event if cause in AT_CALLS else None
     answer, asked = ", ".join(evidence.score.extracted), asked_at(evidence)
     at_once = [each for each in asked if each.step == 0]
     earlier = [] if at is None else [each for each in asked if each.step == 0 or evidence.steps[each.step] <= at]
@@ -118,7 +118,12 @@ def _unsure_turn_against(cause: Mechanism, told: Explanation) -> Iterator[str]:
     ):
         where = f"Early answers turn wrong, likeliest {near.where} ({near.counts})"
         yield f"{where}, at a result; after the calls before it early answers were still mostly right."
-    elif cause in OF_RESULTS and near is not None and not _calls_within(near, evidence, gave=True):
+    elif (
+        cause in OF_RESULTS
+        and near is not None
+        and not _calls_within(near, evidence, gave=True)
+        and not (cause == "lock_in" and calls_are_lock_in(evidence))
+    ):
         yield f"Early answers turn wrong, likeliest {near.where}, before any result of that call ({near.counts})."
 
 
@@ -130,8 +135,6 @@ def likely_turn_at(cause: Mechanism, told: Explanation) -> Turn | None:
 
 def _sure_turn_against(cause: Mechanism, turn: Turn, told: Explanation) -> Iterator[str]:
     evidence = told.explained.evidence
-    if cause == "lock_in" and calls_are_lock_in(evidence):
-        cause = "calling"
     there, gave = (_calls_within(turn, evidence, gave=each) for each in (False, True))
     at, own = f"Early answers turn wrong {turn.where} ({turn.counts})", own_events(cause, told)
     if cause in _BEFORE_CALLS:
@@ -149,7 +152,8 @@ def _sure_turn_against(cause: Mechanism, turn: Turn, told: Explanation) -> Itera
     elif cause in OF_RESULTS:
         late = f", and the event that shows it came later (event {own[0]})" if own and own[0] >= turn.end else ""
         none = ", where a call gave nothing" if there else ", before any result of that call"
-        where = none if not gave else late
+        by_calls = cause == "lock_in" and calls_are_lock_in(evidence)
+        where = late if gave else "" if by_calls else none
         yield from [f"{at}{where}."] if where else []
 
 

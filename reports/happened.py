@@ -8,7 +8,7 @@ from string import ascii_uppercase
 
 from toolablate.analysis.answer_relation import SAID, relation_of
 from toolablate.analysis.attribution.evidence import LONG_RESULTS, Evidence, Explanation, shown_chars
-from toolablate.analysis.attribution.signals.signal_types import Form
+from toolablate.analysis.attribution.signals.signal_types import Form, Trouble
 from toolablate.analysis.attribution.trace_rules import ran_out, sign_of, unrecovered
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.cause_wording import answer_given, right_answer
@@ -98,7 +98,7 @@ def _of_results(cause: Mechanism, told: Explanation) -> Happened:
     signals, how = evidence.signals, ""
     attribution = told.explained.attribution
     if cause == "retrieval_distraction" and attribution is not None and attribution.distraction:
-        how = f" ({_HOW[attribution.distraction]})"
+        how = f", {_HOW[attribution.distraction]}"
     turn = turn_of(evidence)
     turned = [
         call.event for call in signals.calls if call.form in forms and call.gave and turn and turn.holds(call.event)
@@ -188,9 +188,10 @@ def _of_faults(told: Explanation) -> Happened:
     since = [each for each in evidence.signals.troubles if each.event > events[0] and one_line(each.tool) in tools]
     own = [each.event for each in since if each.kind == "exception"]
     beside = f"; at {events_named(own)} by an error of its code" if own else ""
-    ours = [each for each in evidence.signals.troubles if one_line(each.tool) in tools]
-    passed = sorted(each.event for each in ours if each.recovered is not None)
-    earlier = f"; after it failed at {events_named(passed)} it had worked again" if passed else ""
+    earlier = ""
+    if passed := [each for each in _passing_faults(evidence) if one_line(each.tool) in tools]:
+        which = " and ".join(dict.fromkeys(one_line(each.tool) for each in passed))
+        earlier = f"; at {events_named(sorted(each.event for each in passed))} {which} failed too, and worked again"
     return Happened(f"{' and '.join(tools)} failed ({events_named(events)}{beside}), and {again}{earlier}", events[0])
 
 
@@ -206,9 +207,13 @@ def gave_nothing(cause: Mechanism, evidence: Evidence) -> bool:
 
 def failed_for_a_time(evidence: Evidence) -> str:
     """Tools that worked again, and when they did not; empty where none failed so."""
-    troubles = [each for each in evidence.signals.troubles if each.recovered is not None and each.kind in _OF_TOOLS]
+    troubles = _passing_faults(evidence)
     which = " and ".join(dict.fromkeys(one_line(each.tool) for each in troubles))
     return f"{which} failed for a time ({events_named(sorted(each.event for each in troubles))})" if which else ""
+
+
+def _passing_faults(evidence: Evidence) -> list[Trouble]:
+    return [each for each in evidence.signals.troubles if each.recovered is not None and each.kind in _OF_TOOLS]
 
 
 _OF_TOOLS = ("timeout", "dead_kernel", "search_failed", "injected", "infrastructure")
@@ -282,15 +287,12 @@ def _of_calls(cause: Mechanism, told: Explanation) -> Happened:
     return Happened(f"{answered}, after {_many(len(calls))}{gave}", last)
 
 
-def stands_in_none(told: Explanation, at: int | None = None) -> bool:
-    """Whether no result, or not the one of this event, has its answer, nor a number of it; a letter or figure stands in
-    many texts."""
+def stands_in_none(told: Explanation) -> bool:
+    """Whether no result has its answer, nor a number of it; a letter or figure stands in many texts."""
     answers = [each.lower() for each in answers_of(told) if len(each) > 1]
     parts = {*answers, *(number for each in answers for number in _NUMBER.findall(each))}
-    some = told.conversation if at is None else told.conversation[at : at + 1]
-    outputs = [plain_text(event.output).lower() for event in some if isinstance(event, ToolCall)]
-    known = bool(answers) and (at is None or bool(outputs))
-    return known and not any(each in output for each in parts for output in outputs)
+    outputs = [plain_text(event.output).lower() for event in told.conversation if isinstance(event, ToolCall)]
+    return bool(answers) and not any(each in output for each in parts for output in outputs)
 
 
 _NUMBER = re.compile(r"\d[\d.,]*\d|\d")

@@ -34,14 +34,14 @@ def spoken_of(shares: Shares) -> list[Mechanism]:
     return [shares.cause, *(each for each, share in shares.others if share >= POSSIBLE or each in undecided)]
 
 
-def in_the_table(shares: Shares, told: Explanation, said: Collection[Mechanism]) -> list[Mechanism]:
-    """Those with a line in the table of probabilities: also from `LISTED` on, and those that a sentence names."""
+def in_the_table(shares: Shares, told: Explanation, also: Collection[Mechanism]) -> list[Mechanism]:
+    """Those with a line in the table of probabilities: from `LISTED` on, and of `also` those that runs test."""
     attribution = told.explained.attribution
     assert attribution is not None
     known = dict(ranked(attribution))
     likely = [each for each, share in known.items() if round(100 * share) >= LISTED]
     # Of what is improbable only runs have something to say.
     evidence = told.explained.evidence
-    tested = [each for each in said if sides(each, evidence)[0] or each in BY_CHANCE]
+    tested = [each for each in also if sides(each, evidence)[0] or each in BY_CHANCE]
     least = sorted(tested, key=lambda each: -known.get(each, 0.0))
     return list(dict.fromkeys((*spoken_of(shares), *likely, *least)))

@@ -67,8 +67,9 @@ def others(told: Explanation) -> Iterator[Said]:
     if signs := list(_signs_of_others(told, shares)):
         yield f"The trace has signs of causes that are less likely: {'; and '.join(signs)}."
     fault = attribution.shares.get("tool_fault", 0.0)
-    if attribution.method == "replay" and fault < LEAST_TOLD and (failed := failed_for_a_time(evidence)):
-        yield f"That {failed} and worked again has a probability under {chance(LEAST_TOLD)}."
+    passing = failed_for_a_time(evidence) if not unrecovered(evidence.signals.troubles) else ""
+    if attribution.method == "replay" and fault < LEAST_TOLD and passing:
+        yield f"That {passing} and worked again has a probability under {chance(LEAST_TOLD)}."
     yield from _on_the_same_rows(shares, evidence)
 
 

@@ -1,4 +1,5 @@
-"""Why one trial went as it did, in four parts: the verdict, how it is known, what speaks against it, what would tell.
+"""Why one trial went as it did: the verdict, how sure it is, how it is known, what speaks against it, what else it may
+be, what would tell.
 
 Rules, so that no sentence contradicts another, or the table of all runs:
 
@@ -118,7 +119,8 @@ def _how_sure(weighed: Weighing, told: Explanation) -> WhyPart:
         return WhyPart(WEIGHED, (of_form(sum(evidence.re_asked), len(evidence.re_asked)),), weighed.table)
     named = any(each.cause == "calling" for each in weighed.causes)
     with_calls = any(not row.without_calls for row in sides("calling", evidence)[0])
-    notes = (how(attribution, of_store=bool(told.rates.store)), *([EMPTY_CALLS] if named and with_calls else []))
+    empty = with_calls and not any(call.gave for call in evidence.signals.calls)
+    notes = (how(attribution, told), *([EMPTY_CALLS] if named and empty else []))
     return WhyPart(WEIGHED, (LEAD,), weighed.table, notes)
 
 

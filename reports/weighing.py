@@ -3,8 +3,9 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from toolablate.analysis.attribution.change_rates import Part
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
-from toolablate.analysis.attribution.replay_rules import RE_ASKED_PRIOR, before_runs
+from toolablate.analysis.attribution.replay_rules import RE_ASKED_PRIOR, before_runs, due_to
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.reports.cause_wording import chance
 from toolablate.reports.causes import (
@@ -78,11 +79,14 @@ _HOW = (
 )
 
 
-def how(attribution: Attribution, *, of_store: bool) -> str:
+def how(attribution: Attribution, told: Explanation) -> str:
     """What the columns mean, and how what no cause explains is shared."""
     noise, own = (attribution.shares.get(each, 0.0) for each in ("sampling_noise", "own_error"))
-    part = f" (probability {chance(noise / (noise + own))} here)" if noise + own >= LEAST_LEFT else ""
-    return _HOW.format(known=OF_STORE if of_store else OF_ANY, noise=part)
+    # What drawing it again restores is explained by that.
+    drawn: tuple[Part, ...] = ("again", "first_reply")
+    noise *= 1 - sum(due_to(part, "sampling_noise", told.explained.evidence, told.rates) for part in drawn)
+    part = f" (probability {chance(min(0.99, noise / (noise + own)))} here)" if noise + own >= LEAST_LEFT else ""
+    return _HOW.format(known=OF_STORE if told.rates.store else OF_ANY, noise=part)
 
 
 OF_STORE = "in the replayed trials of this store, or in any store where these are few"

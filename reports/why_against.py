@@ -121,7 +121,7 @@ def _among_calls(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
         return
     pair = [total(called), total(there)]
     if not bears_difference(pair) and bears_difference([total(gone), total(there)]):
-        few = which_are_few(*pair) if are_few(pair) else ""
+        few = which_are_few(pair[0], pair[1]) if are_few(pair) else ""
         named_with_it = cause == "lock_in" and calls_are_lock_in(evidence)
         too = "" if named_with_it else f", which {of_calling(evidence)} would explain too"
         yield (

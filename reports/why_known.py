@@ -181,7 +181,7 @@ def _without_rival(cause: Mechanism, gone: list[Row], there: list[Row], told: Ex
     without = sides(rivals[0], evidence)[0]
     both, left = ([row for row in side if is_of(row, without)] for side in (gone, there))
     if both and left and (len(both), len(left)) != (len(gone), len(there)):
-        few = which_are_few(total(both), total(left)).replace(" it", f" {quoted_name(cause)}")
+        few = which_are_few(total(both), total(left), quoted_name(cause))
         yield (
             f"Among runs without {quoted_name(rivals[0])}: without {quoted_name(cause)} {total(both).came}, with it"
             f" {total(left).came}{few}."
@@ -191,9 +191,11 @@ def _without_rival(cause: Mechanism, gone: list[Row], there: list[Row], told: Ex
 def _comparison(cause: Mechanism, rows: list[Row], evidence: Evidence) -> str:
     """The two kinds of runs that differ least, or that differ most in what came of them."""
     undone, *before = rows
-    gone_too = [each for each in CAUSES if each not in (cause, *BY_CHANCE) and _goes_too(each, rows, evidence)]
+    # What the arms without tools lack is told as the offer and the prompt.
+    apart = (cause, "availability", "prompt", *BY_CHANCE)
+    gone_too = [each for each in CAUSES if each not in apart and _goes_too(each, rows, evidence)]
     alone = cause in NEXT_TO or one_change(cause, evidence)
-    closest = not any(row.is_early for row in rows) and alone and not gone_too
+    closest = not any(row.is_early for row in rows) and alone
     changed = {row.changed for row in rows}
     more = ["a prohibition of calls"] if OFFERED in changed else []
     more += [quoted_name(each) for each in gone_too] if alone else []

@@ -5,7 +5,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -129,7 +128,7 @@ def _blame(
 ) -> dict[Mechanism, float]:
     """`lost` is the probability that an answer was lost by its form; without runs where these are not `counted`."""
     found: dict[Mechanism, float] = defaultdict(float)
-    named = named or _named(evidence)
+    named = _named(evidence) if named is None else named
     of_orders = []
     for levels in chains(evidence, _forcing(evidence, rates)):
         changes = [rates.of(_group(evidence), step) for step in _steps(levels[1:], evidence)]
@@ -480,9 +479,10 @@ def deciding(mechanism: Mechanism, evidence: Evidence) -> tuple[Level, Level | N
     found: list[tuple[Level, Level | None]] = []
     for levels in told_levels(evidence):
         gone = _gone(mechanism, levels, evidence)
-        for place in gone:
-            # What is drawn again goes at several levels, a part at each.
-            still = levels[: place if mechanism == "sampling_noise" else min(place, _without(gone, levels))]
+        # What is drawn again goes at several levels, a part at each.
+        first = 0 if mechanism == "sampling_noise" or not gone else _without(gone, levels)
+        for place in (each for each in gone if each >= first):
+            still = levels[: place if mechanism == "sampling_noise" else first]
             found.append(
                 (levels[place], max(reversed(still), key=lambda each: (each.share, each.tally.runs), default=None))
             )
@@ -502,14 +502,14 @@ def levels_without(mechanism: Mechanism, evidence: Evidence) -> Iterator[Level]:
 
 
 def _without(gone: Sequence[int], levels: Sequence[Level]) -> int:
-    """The first place at which nothing of it is left. Calls that give nothing are calls still; and where what calls do
-    goes by the name of what they give, runs with other results that are mostly wrong have it still."""
-    places = [each for each in gone if levels[each].what != SHAM] or gone[:1]
-    for place, following in pairwise(places):
-        tallies = [each.tally for each in levels[place:following]]
-        if sum(each.right for each in tallies) >= RIGHT * sum(each.runs for each in tallies):
-            return place
-    return places[-1]
+    """The first place at which nothing of it is left. Calls that give nothing are calls still; and where calls have the
+    name of what they give, they are there still in runs with other results that are mostly wrong."""
+    place, *later = [each for each in gone if levels[each].what != SHAM] or gone
+    bare = next((each for each in later if levels[each].part == "calling"), None)
+    if bare is None or levels[place].part == "calling":
+        return place
+    tallies = [each.tally for each in levels[place:bare]]
+    return place if sum(each.right for each in tallies) >= RIGHT * sum(each.runs for each in tallies) else bare
 
 
 def _gone(mechanism: Mechanism, levels: Sequence[Level], evidence: Evidence) -> list[int]:

@@ -245,7 +245,7 @@ def _fitting(cards: Sequence[Card]) -> Iterator[Card]:
 
 
 def _says(told: ReportTrial) -> Iterator[WhyPart]:
-    """In four parts, then the counts that they are made of."""
+    """In parts, then the counts that they are made of."""
     if told.explanation is None:
         return
     found = why(told.explanation)

@@ -168,7 +168,7 @@ def test_a_trial_is_told_in_parts() -> None:
     told = explanation(explained(shares={"retrieval_distraction": 0.82, "lock_in": 0.15, "calling": 0.03}))
     assert part(told, "Verdict") == (
         "Very likely retrieval distraction (what a search or page gave cost it the right answer): web_search gave its"
-        " wrong answer, molecular nitrogen (event 1) (a misleading result believed). Probability .82, from the 36"
+        " wrong answer, molecular nitrogen (event 1), a misleading result believed. Probability .82, from the 36"
         " answers counted below. Its last reply says, which need not be why:"
         " Apart(text='event 2: │ By what I found it is molecular nitrogen.')"
     )
