@@ -170,7 +170,7 @@ def quoted_name(cause: Mechanism) -> str:
 
 
 def defined(cause: Mechanism) -> str:
-    """`computational lock-in (what its own code gave cost it the right answer)`, for where it is used first."""
+    """`computational lock-in (its own computation cost it the right answer)`, for where it is used first."""
     name, what = CAUSES[cause]
     return f"{name} ({what})"
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
-from toolablate.analysis.attribution.levels import EXTENDED
+from toolablate.analysis.attribution.levels import EXTENDED, WITHOUT_CALLS, told_levels
 from toolablate.analysis.attribution.replay_rules import due_to
 from toolablate.analysis.attribution.trace_rules import outside_signs, ran_out, unrecovered
 from toolablate.analysis.pairing import RIGHT
@@ -200,9 +200,13 @@ def _of_chance(told: Explanation) -> Iterator[str]:
 
 
 def first_reply_part(told: Explanation) -> float:
-    """Of the probability of sampling noise that of a first reply, which all its replays keep; 0 of little."""
+    """Of the probability of sampling noise that of a first reply, which all its replays keep; 0 of little, or where no
+    other trial that called tools tells it from calls."""
     attribution, evidence = told.explained.attribution, told.explained.evidence
     if attribution is None or attribution.method != "replay":
+        return 0.0
+    anew = [level for levels in told_levels(evidence) for level in levels if level.part == "first_reply"]
+    if all(level.what in WITHOUT_CALLS for level in anew):
         return 0.0
     whole = dict(ranked(attribution)).get("sampling_noise", 0.0)
     part = whole * due_to("first_reply", "sampling_noise", evidence, told.rates)

@@ -117,17 +117,20 @@ def _how_sure(weighed: Weighing, told: Explanation) -> WhyPart:
     assert attribution is not None
     if not weighed.starts:
         return WhyPart(WEIGHED, (of_form(sum(evidence.re_asked), len(evidence.re_asked)),), weighed.table)
-    named = any(each.cause == "calling" for each in weighed.causes)
-    with_calls = any(not row.without_calls for row in sides("calling", evidence)[0])
-    empty = with_calls and not any(call.gave for call in evidence.signals.calls)
-    notes = (how(attribution, told), *([EMPTY_CALLS] if named and empty else []))
+    named = {each.cause for each in weighed.causes}
+    swapped = any(not (row.without_calls or row.is_early) for row in sides("calling", evidence)[0])
+    empty = "calling" in named and swapped and not any(call.gave for call in evidence.signals.calls)
+    of_calls = [f"{EMPTY_CALLS}{WITH_TOOLS_THAT_WORK if 'tool_fault' in named else ''}"] if empty else []
+    notes = (how(attribution, told), *of_calls)
     return WhyPart(WEIGHED, (LEAD,), weighed.table, notes)
 
 
 EMPTY_CALLS = (
     f"Its calls gave nothing: {name_of('calling')} (making calls that give nothing cost it the right answer) is gone"
-    " also in runs with results of another question. Runs in which its tools work, and nothing else is changed, are"
-    f" without “{name_of('tool_fault')}” alone."
+    " also in runs with results of another question."
+)
+WITH_TOOLS_THAT_WORK = (
+    f" Runs in which its tools work, and nothing else is changed, are without “{name_of('tool_fault')}” alone."
 )
 
 

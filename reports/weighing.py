@@ -84,7 +84,7 @@ def how(attribution: Attribution, told: Explanation) -> str:
     noise, own = (attribution.shares.get(each, 0.0) for each in ("sampling_noise", "own_error"))
     # What drawing it again restores is explained by that.
     drawn: tuple[Part, ...] = ("again", "first_reply")
-    noise *= 1 - sum(due_to(part, "sampling_noise", told.explained.evidence, told.rates) for part in drawn)
+    noise *= max(0.0, 1 - sum(due_to(part, "sampling_noise", told.explained.evidence, told.rates) for part in drawn))
     part = f" (probability {chance(min(0.99, noise / (noise + own)))} here)" if noise + own >= LEAST_LEFT else ""
     return _HOW.format(known=OF_STORE if told.rates.store else OF_ANY, noise=part)
 
@@ -104,7 +104,7 @@ def of_form(right: float, asked: int) -> str:
 
 
 def weighing(shares: Shares, told: Explanation, said: Collection[Mechanism] = ()) -> Weighing | None:
-    """None where no runs are weighed. `said` have a line however improbable they are."""
+    """None where no runs are weighed. Of `said` those that runs test have a line however improbable they are."""
     attribution, evidence = told.explained.attribution, told.explained.evidence
     if attribution is None or attribution.method != "replay" or shares.cause == "unknown":
         return None

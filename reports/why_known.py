@@ -191,8 +191,8 @@ def _without_rival(cause: Mechanism, gone: list[Row], there: list[Row], told: Ex
 def _comparison(cause: Mechanism, rows: list[Row], evidence: Evidence) -> str:
     """The two kinds of runs that differ least, or that differ most in what came of them."""
     undone, *before = rows
-    # What the arms without tools lack is told as the offer and the prompt.
-    apart = (cause, "availability", "prompt", *BY_CHANCE)
+    # What arms without tools lack beside another cause is told as the offer and the prompt.
+    apart = (cause, *(() if cause in ("availability", "prompt") else ("availability", "prompt")), *BY_CHANCE)
     gone_too = [each for each in CAUSES if each not in apart and _goes_too(each, rows, evidence)]
     alone = cause in NEXT_TO or one_change(cause, evidence)
     closest = not any(row.is_early for row in rows) and alone

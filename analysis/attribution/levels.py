@@ -36,6 +36,9 @@ SHORT_ELSEWHERE = "in other trials with these tools, with short results of other
 BOTH_PLACEBOS = "in another condition or other trials of this question, with results of another one"
 """What runs differ in, in the words of a page."""
 
+WITHOUT_CALLS = (BEFORE_CALLS, OUTSET, BOTH_OUTSETS, OFFERED, SCAFFOLD, WITHOUT_TOOLS)
+"""Runs in which no tool is called, or could be."""
+
 _RESULTS: dict[ToolKind, str] = {
     "search": "the search's results",
     "code": "the code's results",

@@ -35,6 +35,7 @@ from toolablate.analysis.attribution.levels import (
     AGAIN,
     LAST_REPLY,
     SHAM,
+    WITHOUT_CALLS,
     Level,
     chains,
     tally_of,
@@ -505,8 +506,8 @@ def _without(gone: Sequence[int], levels: Sequence[Level]) -> int:
     """The first place at which nothing of it is left. Calls that give nothing are calls still; and where calls have the
     name of what they give, they are there still in runs with other results that are mostly wrong."""
     place, *later = [each for each in gone if levels[each].what != SHAM] or gone
-    bare = next((each for each in later if levels[each].part == "calling"), None)
-    if bare is None or levels[place].part == "calling":
+    bare = next((each for each in later if levels[each].what in WITHOUT_CALLS), None)
+    if bare is None or levels[place].what in WITHOUT_CALLS:
         return place
     tallies = [each.tally for each in levels[place:bare]]
     return place if sum(each.right for each in tallies) >= RIGHT * sum(each.runs for each in tallies) else bare

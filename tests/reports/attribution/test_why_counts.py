@@ -400,3 +400,12 @@ def test_a_rival_that_early_answers_point_to_has_what_its_runs_say_beside_it() -
     assert re.search("“retrieval distraction” would explain that, but its runs do not show it: without it", against)
     assert "retrieval distraction" in [row[0] for row in weighed(told)]
     assert contradictions(told) == []
+
+
+def test_runs_without_any_call_are_without_calls_also_where_they_are_wrong() -> None:
+    """Early answers before any call, of a trial of which no other results are known."""
+    arms = Arms((1.0,) * 4, offered=(1.0,) * 6)
+    told = of_calling(replace(inputs(replay=Replay(last_reply=(0.0,) * 2)), arms=arms), outset=(0.0,) * 8)
+    gone, there = sides("calling", told.explained.evidence)
+    assert [row.runs for row in gone] == [8, 6, 4]
+    assert not any(row.without_calls for row in there)
