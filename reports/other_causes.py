@@ -64,7 +64,7 @@ def others(told: Explanation) -> Iterator[Said]:
     if shares.rest and (attribution.method != "replay" or shares.cause == "unknown"):
         # Elsewhere it is a line of the table of probabilities.
         yield f"{capital(all_others(attribution, shares.named, shares.rest, evidence))}: {hundred(shares.rest)}."
-    if signs := list(_signs_of_others(told, shares)):
+    if signs := list(_signs_of_others(told, attribution, shares)):
         yield f"The trace has signs of causes that are less likely: {'; and '.join(signs)}."
     fault = attribution.shares.get("tool_fault", 0.0)
     passing = failed_for_a_time(evidence) if not unrecovered(evidence.signals.troubles) else ""
@@ -104,18 +104,15 @@ def _on_the_same_rows(shares: Shares, evidence: Evidence) -> Iterator[str]:
             yield f"{both} rest on the same rows. Only how common each is in this store tells them apart."
 
 
-def _signs_of_others(told: Explanation, shares: Shares) -> Iterator[str]:
+def _signs_of_others(told: Explanation, attribution: Attribution, shares: Shares) -> Iterator[str]:
     """What stands in the trace of causes of which no sentence of the page speaks."""
-    evidence, attribution = told.explained.evidence, told.explained.attribution
+    evidence, by_replay = told.explained.evidence, attribution.method == "replay"
     adopted = evidence.signals.adoption
     # By trace each that is named has a line of its own, however improbable.
-    by_replay = attribution is not None and attribution.method == "replay"
     known = spoken_of(shares) if by_replay else list(shares.named)
 
     def sign(cause: Mechanism, what: str, *more: str) -> str:
-        likely = ""
-        if attribution is not None and by_replay:
-            likely = f": {told_chance(attribution.shares.get(cause, 0.0))}"
+        likely = f": {told_chance(attribution.shares.get(cause, 0.0))}" if by_replay else ""
         return "; ".join((f"of {defined(cause)}{likely}, as {what}", *more))
 
     # What a reply without a readable answer took up may be right.
@@ -125,8 +122,9 @@ def _signs_of_others(told: Explanation, shares: Shares) -> Iterator[str]:
             yield sign(cause, happened(cause, told).clause, *side_by_side(cause, evidence))
     if "tool_fault" not in known:
         left = unrecovered(evidence.signals.troubles)
-        share = 1.0 if attribution is None or not by_replay else attribution.shares.get("tool_fault", 0.0)
-        for_a_time = failed_for_a_time(evidence) if share >= LEAST_TOLD else ""
+        # Less is told in a sentence of its own.
+        told_here = not by_replay or attribution.shares.get("tool_fault", 0.0) >= LEAST_TOLD
+        for_a_time = failed_for_a_time(evidence) if told_here else ""
         if failed := happened("tool_fault", told).clause if left else for_a_time:
             yield sign("tool_fault", failed, *(side_by_side("tool_fault", evidence) if left else ["it worked again"]))
     if "budget" not in known and ran_out(evidence.signals):

@@ -103,7 +103,7 @@ def of_form(right: float, asked: int) -> str:
     )
 
 
-def weighing(shares: Shares, told: Explanation, said: Collection[Mechanism] = ()) -> Weighing | None:
+def weighing(shares: Shares, told: Explanation, said: Collection[Mechanism]) -> Weighing | None:
     """None where no runs are weighed. Of `said` those that runs test have a line however improbable they are."""
     attribution, evidence = told.explained.attribution, told.explained.evidence
     if attribution is None or attribution.method != "replay" or shares.cause == "unknown":
