@@ -181,6 +181,8 @@ class Execution:
             if end.done():
                 self.ended = end.result()
             await self._until_quiet(output)
+            if self.ended is None and end.done():
+                self.ended = end.result()
             # The reply says it too, and is heard where a flood has cost the message; it may overtake what was printed.
             if self._raised:
                 self.output.take("error", self._raised)
@@ -387,8 +389,7 @@ class JupyterKernel:
                     await self._discard()
                 elif execution.deaf:
                     execution.output.truncated = True
-                    if not await self._listen_again():
-                        execution.ended = Exit()
+                    execution.ended = await self._listen_again()
             except BaseException:
                 await self._discard()
                 raise
@@ -412,13 +413,13 @@ class JupyterKernel:
                 raise
             self._news = f"[the kernel died before this cell ({ended.cause}); the cell ran in a fresh one]\n"
             await self._discard()
-        if self._client is not None and self._client.ended and not await self._listen_again():
+        if self._client is not None and self._client.ended and await self._listen_again():
             self._news = "[the kernel no longer answered; the cell ran in a fresh one]\n"
         if self._client is None:
             await self.open()
 
-    async def _listen_again(self) -> bool:
-        """False where the kernel no longer answers and is gone now."""
+    async def _listen_again(self) -> Exit | None:
+        """None where the kernel answers. Where it does not it is gone afterwards: by itself, or since we ended it."""
         assert self._client is not None
         assert self._process is not None
         self._wake()
@@ -428,12 +429,12 @@ class JupyterKernel:
             await wait_until_ready(self._client, self._process, patience)
         except KernelUnavailable:
             self._refuse_lost()
-            lost = await self._process.lost_seconds()
+            ended, lost = self._process.ended, await self._process.lost_seconds()
             await self._discard()
-            if lost > self._limits.grace_seconds / 2:
+            if ended is None and lost > self._limits.grace_seconds / 2:
                 raise self._starved() from None
-            return False
-        return True
+            return ended or Exit()
+        return None
 
     def _refuse_unstarted(self) -> None:
         if self._process is None:

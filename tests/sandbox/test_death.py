@@ -39,6 +39,15 @@ async def test_death_is_told_and_a_fresh_kernel_follows(with_limits: OpenKernel,
     assert (await kernel.execute("x")).error == "NameError"
 
 
+@pytest.mark.parametrize("seconds", [0.3, 2.0], ids=["while output is awaited", "while it is asked if it answers"])
+async def test_death_after_the_reply_is_told(with_limits: OpenKernel, seconds: float) -> None:
+    kernel = await with_limits(grace_seconds=20.0)
+    leave = f"import os, threading; threading.Timer({seconds}, os._exit, [1]).start()"
+    result = await kernel.execute(f"{leave}; get_ipython().kernel.iopub_thread.stop()")
+    assert (result.status, result.error) == ("died", "exit")
+    assert (await kernel.execute("6 * 7")).text == "42\n"
+
+
 @pytest.mark.usefixtures("restless")
 async def test_death_between_cells_is_told(with_limits: OpenKernel) -> None:
     kernel = await with_limits()
