@@ -42,7 +42,7 @@ class Row:
     is told, of others how many are right. `elsewhere` of them are not this trial's, though the row is: before any call
     all repeats are in one state. `aside` says why they count neither for a cause nor against it, `beyond` what else
     is to be told of them beside it. `run_again` of an arm's runs were made once more by replays; `tools` are those that
-    it offers."""
+    it offers, and `level` is its `Level.what`, where it is one."""
 
     changed: str
     runs: float
@@ -53,6 +53,7 @@ class Row:
     beyond: str = ""
     run_again: int = 0
     tools: str = ""
+    level: str = ""
 
     @property
     def name(self) -> str:
@@ -185,7 +186,11 @@ def _others(evidence: Evidence) -> Iterator[tuple[str, Scores, str]]:
 
 def row_of(level: Level, evidence: Evidence) -> Row:
     tally = level.tally
-    row = Row(_changed(level, evidence), tally.runs, tally.right, _graded(evidence), run_again=level.run_again)
+    row = Row(
+        *(_changed(level, evidence), tally.runs, tally.right, _graded(evidence)),
+        run_again=level.run_again,
+        level=level.what,
+    )
     if level.what == WITHOUT_TOOLS and evidence.signals.prompted and evidence.inputs.arms.scaffold:
         return replace(row, beyond=" and without this prompt")
     runs = evidence.all_runs

@@ -40,6 +40,7 @@ from toolablate.reports.happened import (
 from toolablate.reports.named_causes import named_shares
 from toolablate.reports.other_causes import others
 from toolablate.reports.quoted import BARE_ANSWER, cut
+from toolablate.reports.rests_on import WithoutRuns, beside, column, how_much, rests_on
 from toolablate.reports.run_groups import RunGroup, run_groups
 from toolablate.reports.weighing import LEAD, Weighing, has_starts, how, of_form, weighing
 from toolablate.reports.why_against import against
@@ -61,10 +62,12 @@ class WhyPart:
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """The parts that have something to say, and all runs that they are made from."""
+    """The parts that have something to say, and all runs that they are made from. `weight` is the head of the column of
+    `RunLine.without`; empty where there is none."""
 
     parts: tuple[WhyPart, ...]
     groups: tuple[RunGroup, ...]
+    weight: str = ""
 
 
 WEIGHED = "How sure"
@@ -72,26 +75,30 @@ WEIGHED = "How sure"
 
 def why(told: Explanation) -> Why:
     attribution = told.explained.attribution
-    verdict, *more = _sentences(told)
+    rests = rests_on(told)
+    verdict, *more = _sentences(told, rests)
     if attribution is None:
-        return Why(_with_lines((verdict, *more)), tuple(run_groups(told, ())))
+        return Why(_with_lines((verdict, *more)), tuple(run_groups(told, (), {})))
     shares, said = named_shares(told, attribution), _causes_in((verdict, *more))
     weighed = weighing(shares, told, said)
-    sure = [] if weighed is None else [_how_sure(weighed, told)]
+    if weighed is None or not weighed.starts:
+        rests = ()
+    sure = [] if weighed is None else [_how_sure(weighed, tuple(how_much(rests, shares)), told)]
     parts = _with_lines(_explained_names((verdict, *sure, *more), weighed))
     causes = [each.cause for each in weighed.causes if each.cause is not None] if weighed is not None else []
-    return Why(parts, tuple(run_groups(told, causes)))
+    weights = {each.row.level: beside(each, shares.cause) for each in rests}
+    return Why(parts, tuple(run_groups(told, causes, weights)), column(shares.cause) if weights else "")
 
 
 def _with_lines(parts: Iterable[WhyPart]) -> tuple[WhyPart, ...]:
     return tuple(part for part in parts if part.lines)
 
 
-def _sentences(told: Explanation) -> tuple[WhyPart, ...]:
+def _sentences(told: Explanation, rests: Sequence[WithoutRuns]) -> tuple[WhyPart, ...]:
     return (
         WhyPart("Verdict", tuple(_verdict(told))),
         WhyPart("How we know", tuple(known(told))),
-        WhyPart(_against_title(told), tuple(against(told))),
+        WhyPart(_against_title(told), tuple(against(told, rests))),
         WhyPart("What else it may be", tuple(others(told))),
         WhyPart("What would tell", tuple(would_tell(told))),
     )
@@ -112,7 +119,7 @@ def _explained_names(parts: Sequence[WhyPart], weighed: Weighing | None) -> Iter
         yield replace(part, notes=(*part.notes, *more))
 
 
-def _how_sure(weighed: Weighing, told: Explanation) -> WhyPart:
+def _how_sure(weighed: Weighing, rests: tuple[str, ...], told: Explanation) -> WhyPart:
     attribution, evidence = told.explained.attribution, told.explained.evidence
     assert attribution is not None
     if not weighed.starts:
@@ -121,7 +128,7 @@ def _how_sure(weighed: Weighing, told: Explanation) -> WhyPart:
     swapped = any(not (row.without_calls or row.is_early) for row in sides("calling", evidence)[0])
     empty = "calling" in named and swapped and not any(call.gave for call in evidence.signals.calls)
     of_calls = [f"{EMPTY_CALLS}{WITH_TOOLS_THAT_WORK if 'tool_fault' in named else ''}"] if empty else []
-    notes = (how(attribution, told), *of_calls)
+    notes = (*rests, how(attribution, told), *of_calls)
     return WhyPart(WEIGHED, (LEAD,), weighed.table, notes)
 
 

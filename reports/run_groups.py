@@ -1,7 +1,8 @@
 """All runs of one trial and of others of its question: without its likeliest cause, with it, and not counted."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.levels import WITHOUT_TOOLS
@@ -32,8 +33,13 @@ WITHOUT, WITH = "Without", "With"
 FORM = "Asked for its form"
 
 
-_Others = Mapping[Mechanism, Sequence[Row]]
-"""Other causes with the rows that are without each."""
+class RunLine(NamedTuple):
+    """What was changed, how many are right, and how likely the verdict would be without them; empty where they do not
+    count for it."""
+
+    name: str
+    came: str
+    without: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +47,7 @@ class RunGroup:
     """`total` is empty where its rows are not added up."""
 
     title: str
-    rows: tuple[tuple[str, str], ...]
+    rows: tuple[RunLine, ...]
     total: str = ""
 
     @property
@@ -50,11 +56,21 @@ class RunGroup:
         return f"{self.title}: {self.total}" if self.total else self.title
 
 
-def run_groups(told: Explanation, causes: Sequence[Mechanism]) -> Iterator[RunGroup]:
-    """Those that have rows: what was changed, how many are right, and which of the `causes` each is without."""
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """What a line says beside its name: the rows that are without each of other causes, and by `Row.level` how likely
+    the verdict would be without them."""
+
+    others: Mapping[Mechanism, Sequence[Row]] = field(default_factory=dict)
+    weights: Mapping[str, str] = field(default_factory=dict)
+
+
+def run_groups(told: Explanation, causes: Sequence[Mechanism], weights: Mapping[str, str]) -> Iterator[RunGroup]:
+    """Those that have rows: what was changed, how many are right, which of the `causes` each is without, and of
+    `weights`, by `Row.level`, its own."""
     evidence, attribution = told.explained.evidence, told.explained.attribution
     counted: list[Row] = []
-    others: _Others = {}
+    beside = _Beside()
     if attribution is not None and attribution.method == "replay":
         # What no run takes away is set beside one that is as likely, and for which the same runs count.
         first, *rivals = [first_of(attribution), *(cause for cause, _ in as_likely(named_shares(told, attribution)))]
@@ -64,19 +80,20 @@ def run_groups(told: Explanation, causes: Sequence[Mechanism]) -> Iterator[RunGr
         gone, there = sides(cause, evidence)
         counted = counted_runs(cause, evidence)
         others = {each: sides(each, evidence)[0] for each in causes if each not in (cause, *BY_CHANCE)}
+        beside = _Beside(others, weights)
         if gone:
-            yield from _groups(f"{WITHOUT} “{name_of(cause)}”", gone, evidence, others)
-            yield from _groups(f"{WITH} “{name_of(cause)}”", _not_all_kept(there, cause, told), evidence, others)
+            yield from _groups(f"{WITHOUT} “{name_of(cause)}”", gone, evidence, beside)
+            yield from _groups(f"{WITH} “{name_of(cause)}”", _not_all_kept(there, cause, told), evidence, beside)
         else:
             of_others = f"{COUNTED} for the other causes" if tells_form(attribution, evidence) else COUNTED
-            yield from _groups(of_others, counted, evidence, others)
+            yield from _groups(of_others, counted, evidence, beside)
     left = uncounted(evidence)
     if attribution is not None and tells_form(attribution, evidence):
-        yield from _group(FORM, [row for row in left if row.changed == RE_ASKED], evidence, {})
+        yield from _group(FORM, [row for row in left if row.changed == RE_ASKED], evidence, _Beside())
         left = [row for row in left if row.changed != RE_ASKED]
     rest = [row for row in levels_of(evidence) if row not in counted and row.changed != AS_WAS]
     told_apart = [_told(row, evidence) for row in (*left, *_at_other_steps(evidence))]
-    rows = (*told_apart, *(_beside(row, evidence, others) for row in rest))
+    rows = (*told_apart, *(_beside(row, evidence, beside) for row in rest))
     if rows:
         yield RunGroup(NOT_COUNTED if counted else NO_CAUSE, rows)
 
@@ -94,30 +111,31 @@ def _row_at(event: int) -> str:
     return f"{EARLY} {event - 1}"
 
 
-def _groups(title: str, rows: Sequence[Row], evidence: Evidence, others: _Others) -> Iterator[RunGroup]:
+def _groups(title: str, rows: Sequence[Row], evidence: Evidence, beside: _Beside) -> Iterator[RunGroup]:
     """Of a trial that called tools, runs without any call differ in more than others: they are added up apart."""
     kinds = by_calls(rows)
     if evidence.signals.calls and all(kinds):
         for each, which in zip(kinds, (CALLING, BARE), strict=True):
-            yield from _group(f"{title}{which}", each, evidence, others)
+            yield from _group(f"{title}{which}", each, evidence, beside)
     else:
-        yield from _group(title, rows, evidence, others)
+        yield from _group(title, rows, evidence, beside)
 
 
 CALLING, BARE = ", with calls", ", without any call"
 
 
-def _group(title: str, rows: Sequence[Row], evidence: Evidence, others: _Others) -> Iterator[RunGroup]:
-    """Each row says which of the `others` it is without, so that their sums can be made from it as well."""
+def _group(title: str, rows: Sequence[Row], evidence: Evidence, beside: _Beside) -> Iterator[RunGroup]:
+    """Each row says which other causes it is without, so that their sums can be made from it as well."""
     if rows:
-        yield RunGroup(title, tuple(_beside(row, evidence, others) for row in rows), total(rows).came)
+        yield RunGroup(title, tuple(_beside(row, evidence, beside) for row in rows), total(rows).came)
 
 
-def _beside(row: Row, evidence: Evidence, others: _Others) -> tuple[str, str]:
-    """A row with those of the `others` that it is without."""
-    name, came = _told(row, evidence)
-    lacks = [name_of(each) for each, without in others.items() if is_of(row, without)]
-    return (f"{name}; without {' and '.join(lacks)}" if lacks else name), came
+def _beside(row: Row, evidence: Evidence, beside: _Beside) -> RunLine:
+    """A row with the other causes that it is without, and its weight."""
+    told = _told(row, evidence)
+    lacks = [name_of(each) for each, without in beside.others.items() if is_of(row, without)]
+    name = f"{told.name}; without {' and '.join(lacks)}" if lacks else told.name
+    return RunLine(name, told.came, beside.weights.get(row.level, ""))
 
 
 def _not_all_kept(there: Sequence[Row], cause: Mechanism, told: Explanation) -> list[Row]:
@@ -136,7 +154,7 @@ def _not_all_kept(there: Sequence[Row], cause: Mechanism, told: Explanation) -> 
 _NOTHING_CALLED = ", with its tools and prompt there"
 
 
-def _told(row: Row, evidence: Evidence) -> tuple[str, str]:
+def _told(row: Row, evidence: Evidence) -> RunLine:
     """What was changed, with what trials without tools answered, whose runs these are, and why they do not count."""
     answered = f": {next(without_tools(evidence)).partition(': ')[2]}" if row.changed == WITHOUT_TOOLS else ""
     elsewhere = f" ({row.asked_where})" if row.elsewhere else ""
@@ -145,4 +163,4 @@ def _told(row: Row, evidence: Evidence) -> tuple[str, str]:
         f"{number_of(round(own), 'trial')} and {number_of(row.run_again, 'more run')} of {'it' if own == 1 else 'them'}"
     )
     again = f" ({row.runs:g} answers: {trials})" if row.run_again else ""
-    return f"{row.name}{answered}{elsewhere}{again}{f' ({row.aside})' if row.aside else ''}", row.count
+    return RunLine(f"{row.name}{answered}{elsewhere}{again}{f' ({row.aside})' if row.aside else ''}", row.count)

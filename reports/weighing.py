@@ -72,10 +72,10 @@ HEADS = ("Cause", "Right without it", "Right with it", BEFORE, "Probability")
 LEAD = "The probability of each cause, before its runs count and after."
 _HOW = (
     f"“{BEFORE}” goes by how often taking the cause away changed answers, {{known}}; it is higher where early answers"
-    " turn wrong at it. Runs are compared kind by kind, in the order in which they take causes away: the kind at which"
-    " answers become right speaks for the cause that it takes away, so that sums do not tell all. Causes that the same"
-    f" runs take away share what these show. What no cause explains is {name_of('sampling_noise')} where some kind of"
-    f" run is right more often than not{{noise}}, else {name_of('own_error')}. In brackets: 95 % intervals (Wilson)."
+    " turn wrong at it. A cause gains where answers become right once it is taken away, and causes that the same runs"
+    " take away share the gain. “All runs” tells how likely the verdict would be without each kind. What no cause"
+    f" explains is {name_of('sampling_noise')} where some kind of run is right more often than not{{noise}}, else"
+    f" {name_of('own_error')}. In brackets: 95 % intervals (Wilson)."
 )
 
 

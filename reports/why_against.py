@@ -11,12 +11,12 @@ from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.answer_source import result_with_answer, right_there, shows, stands_in, unsourced
 from toolablate.reports.causes import (
     Shares,
-    against_chance,
     are_few,
     as_likely,
     bears_difference,
     counted_runs,
     do_not_show,
+    hundred,
     kinds_wrong,
     mostly_wrong,
     name_of,
@@ -35,7 +35,6 @@ from toolablate.reports.changed_runs import (
     IGNORING,
     REPEATS,
     Row,
-    asked_before,
     by_calls,
     levels_of,
     of_scores,
@@ -43,34 +42,30 @@ from toolablate.reports.changed_runs import (
     uncounted,
 )
 from toolablate.reports.early_answers_against import OF_RESULTS, early_answers_against, said_at_once
-from toolablate.reports.happened import Said, happened, never_without_tools, same_without_tools
+from toolablate.reports.happened import Said, never_without_tools, same_without_tools
 from toolablate.reports.named_causes import named_shares, spoken_of
 from toolablate.reports.other_causes import (
     NOT_SHOWN,
     TOO_FEW,
-    drawn_again,
-    first_reply_part,
     others,
     side_by_side,
     told_chance,
 )
+from toolablate.reports.rests_on import WithoutRuns, speaking_against
 from toolablate.reports.turn import AT_CALLS, right_until
 from toolablate.traces.records import Attribution, Mechanism
 
 MOST_ROWS = 5
-LEAST_RUNS = 3
-"""Of a kind of run half of which are right, from which on this speaks against what was taken away: one of two does
-not."""
 
 
-def against(told: Explanation) -> Iterator[Said]:
+def against(told: Explanation, rests: Sequence[WithoutRuns]) -> Iterator[Said]:
     attribution, evidence = told.explained.attribution, told.explained.evidence
     if attribution is None:
         return
     shares = named_shares(told, attribution)
     undecided = [cause for cause, _ in as_likely(shares)]
     several = (shares.cause, *undecided)
-    found: list[Said] = [line for cause in several for line in _misfits(cause, undecided, told, shares)]
+    found: list[Said] = [line for cause in several for line in _misfits(cause, undecided, told, shares, rests)]
     found += unshown_by_its_pair(shares.cause, attribution, evidence)
     right = right_there(told) if shares.cause in ("own_error", *OF_RESULTS) else ""
     found += [*([f"{right}."] if right else []), *_answer_in_a_result(told, shares)]
@@ -83,20 +78,30 @@ def against(told: Explanation) -> Iterator[Said]:
         yield from found or ["Nothing found."]
 
 
-def _misfits(cause: Mechanism, undecided: Sequence[Mechanism], told: Explanation, shares: Shares) -> Iterator[str]:
+def _misfits(
+    cause: Mechanism,
+    undecided: Sequence[Mechanism],
+    told: Explanation,
+    shares: Shares,
+    rests: Sequence[WithoutRuns],
+) -> Iterator[str]:
     """Rows and early answers that do not fit a cause, also where they are told of another one that they fit."""
     attribution, evidence = told.explained.attribution, told.explained.evidence
     assert attribution is not None
-    rows = _rows_against(cause, attribution, told)
+    # What is told for it, as right more often than with it, is not told against it too.
+    pair = pair_of(cause, evidence)
+    told_for = cause not in BY_CHANCE and (bears_difference(pair) or pair[0].share <= pair[1].share)
+    shown = pair if told_for else []
+    likely = dict([(shares.cause, shares.hundredths), *shares.others])[cause]
+    weighed = [each for each in speaking_against(cause, rests, likely) if each.row not in shown]
+    rows = [each.row for each in weighed] or _rows_against(cause, attribution, evidence)
     rows += _ignoring(cause, evidence)
     early = list(early_answers_against(cause, told))
     # Early answers before any call are a row as well.
     rows = [row for row in rows if not (early and row.changed == BEFORE)]
-    again = unchanged(evidence) if cause == "sampling_noise" else []
-    kept = " (they keep its first reply)" if again and first_reply_part(told) else ""
-    texts = [f"{drawn_again(again)}{kept}"] if again and against_chance(again) else []
     rows += _uncounted_against(cause, attribution, evidence)
-    texts += [row.told for row in sorted(rows, key=lambda row: -row.runs)]
+    without = {each.row: f" ({hundred(each.hundredths(cause))} without these)" for each in weighed}
+    texts = [f"{row.told}{without.get(row, '')}" for row in rows]
     more = f"; and {len(texts) - MOST_ROWS} more" if len(texts) > MOST_ROWS else ""
     if texts:
         yield f"Rows that do not fit {quoted_name(cause)}: {'; '.join(texts[:MOST_ROWS])}{more}."
@@ -234,33 +239,15 @@ def _some_readable(row: Row, evidence: Evidence) -> bool:
     return row.changed == LAST_REPLY and runs is not None and 2 * runs.unread < len(runs.last_reply)
 
 
-def _rows_against(cause: Mechanism, attribution: Attribution, told: Explanation) -> list[Row]:
-    """Weighed rows that are as they would not be if it were so."""
-    evidence = told.explained.evidence
-    levels = levels_of(evidence)
-    if cause == "own_error":
-        return [row for row in levels if row.share > RIGHT]
-    if cause == "sampling_noise":
-        # Those in which luck alone is drawn again are told together, on the side that they are on.
-        again = unchanged(evidence)
-        return [row for row in levels if row.share < RIGHT and row.changed != AS_WAS and row not in again]
+def _rows_against(cause: Mechanism, attribution: Attribution, evidence: Evidence) -> list[Row]:
+    """Where no run is weighed for it, those that are as they would not be if it were so."""
     if cause == "format" and evidence.re_asked:
         # Of these, too, what could not be read was asked for once more: what is wrong has a wrong answer.
         return [row for row in unchanged(evidence) if row.share <= RIGHT or _some_readable(row, evidence)]
-    if cause == "unknown":
+    if attribution.method == "replay" or cause == "unknown":
         return []
-    if attribution.method != "replay":
-        bare = without_tools(evidence)
-        return [bare] if bare is not None and bare.share < RIGHT else []
-    gone, there = sides(cause, evidence)
-    # One of two says nothing.
-    low = [row for row in gone if row.share < RIGHT or (row.share == RIGHT and row.runs >= LEAST_RUNS)]
-    high = [row for row in there if row.share > RIGHT]
-    at = happened(cause, told).event if cause in AT_CALLS else None
-    # What was answered before an event says nothing of what the event did; and what is told for it, as right more
-    # often than with it, is not told against it too.
-    pair = pair_of(cause, evidence)
-    told_as_pair = bears_difference(pair) or pair[0].share <= pair[1].share
-    shown = pair[: 1 if cause == "interaction" else 2] if told_as_pair else []
-    found = [row for row in (*low, *high) if not asked_before(row, at) and row not in shown]
-    return sorted(found, key=lambda row: -row.runs)
+    if cause in BY_CHANCE:
+        rows = [row for row in levels_of(evidence) if row.changed != AS_WAS]
+        return [row for row in rows if (row.share > RIGHT if cause == "own_error" else row.share < RIGHT)]
+    bare = without_tools(evidence)
+    return [bare] if bare is not None and bare.share < RIGHT else []

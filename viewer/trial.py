@@ -202,6 +202,7 @@ def _why(told: Explanation) -> Mapping[str, Any]:
         "steps_open": len(steps) <= OPEN_STEPS,
         "turned": turned(told),
         "groups": found.groups,
+        "weight": found.weight,
         "shapley": tuple(shapley_lines(told.explained.evidence)),
         "parts": tuple(
             (part.title, tuple(map(_line, part.lines)), part.table, tuple(map(_line, part.notes)))

@@ -38,6 +38,7 @@ from toolablate.analysis.attribution.levels import (
     WITHOUT_CALLS,
     Level,
     chains,
+    swapped_results,
     tally_of,
     told_levels,
 )
@@ -116,7 +117,12 @@ def due_to(part: Part, mechanism: Mechanism, evidence: Evidence, rates: ChangeRa
 def before_runs(evidence: Evidence, rates: ChangeRates) -> dict[Mechanism, float]:
     """As `blame`, before any run of the trial is counted: by `rates`, and by where its early answers turn wrong."""
     asked_again = _lost_by_form(evidence) > 0
-    return _blame(evidence, rates, 0.5 if asked_again else 0.0, counted=False)
+    return _blame(evidence, rates, 0.5 if asked_again else 0.0, counted=lambda _: False)
+
+
+def blame_without(what: str, evidence: Evidence, rates: ChangeRates) -> dict[Mechanism, float]:
+    """As `blame`, were the runs of one kind not there (`Level.what`): how much the verdict rests on them."""
+    return _blame(evidence, rates, _lost_by_form(evidence), counted=lambda each: each != what)
 
 
 def _blame(
@@ -124,21 +130,21 @@ def _blame(
     rates: ChangeRates,
     lost: float,
     *,
-    counted: bool = True,
+    counted: Callable[[str], bool] = lambda _: True,
     named: Mapping[_Blamed, Mechanism] | None = None,
 ) -> dict[Mechanism, float]:
-    """`lost` is the probability that an answer was lost by its form; without runs where these are not `counted`."""
+    """`lost` is the probability that an answer was lost by its form; `counted` tells of which levels runs count."""
     found: dict[Mechanism, float] = defaultdict(float)
     named = _named(evidence) if named is None else named
     of_orders = []
     for levels in chains(evidence, _forcing(evidence, rates)):
         changes = [rates.of(_group(evidence), step) for step in _steps(levels[1:], evidence)]
-        chances = drawn_chances([level.tally if counted else NO_RUNS for level in levels], changes)
+        chances = drawn_chances([level.tally if counted(level.what) else NO_RUNS for level in levels], changes)
         shared, left = _shared(levels, chances, evidence, partial(rates.of, _group(evidence)))
         of_orders.append(shared)
         for mechanism, share in left.items():
             found[mechanism] += share
-    for part, share in _over_orders(evidence, of_orders, counted=counted).items():
+    for part, share in _over_orders(evidence, of_orders, counted).items():
         found[named[part]] += share
     found = {mechanism: share / len(of_orders) for mechanism, share in found.items()}
     shares = {mechanism: (1 - lost) * found[mechanism] for mechanism in ORDER if mechanism in found}
@@ -292,7 +298,7 @@ part."""
 
 
 def _over_orders(
-    evidence: Evidence, of_orders: Sequence[Mapping[Part, float]], *, counted: bool
+    evidence: Evidence, of_orders: Sequence[Mapping[Part, float]], counted: Callable[[str], bool]
 ) -> dict[_Blamed, float]:
     """Summed over orders. What two kinds of tools restore is shared between each alone and both."""
     found: dict[_Blamed, float] = defaultdict(float)
@@ -302,7 +308,8 @@ def _over_orders(
     pair = _two_kinds(evidence, len(of_orders))
     if pair is not None:
         whole = sum(found[kind] for kind, _ in pair)
-        first, second, *_ = _alone_or_both([tally if counted else NO_RUNS for _, tally in pair])[0].tolist()
+        tallies = [tally if counted(swapped_results((kind,))) else NO_RUNS for kind, tally in pair]
+        first, second, *_ = _alone_or_both(tallies)[0].tolist()
         for (kind, _), share in zip(pair, (first, second), strict=True):
             found[kind] = share * whole
         found["both"] = (1 - first - second) * whole

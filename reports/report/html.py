@@ -30,6 +30,7 @@ from toolablate.reports.plots.figures import Printed, decompositions_of, in_orde
 from toolablate.reports.plots.scores import is_sure
 from toolablate.reports.report.contents import Report, ReportTrial, TrialPair, how_to_read, notes_of, simulated_note
 from toolablate.reports.report.report_tables import ReportTable, blocks, model_name, small_note, tables
+from toolablate.reports.run_groups import RunLine
 from toolablate.reports.turn import told_flip
 
 MOST_MODELS, MOST_NAMED = 8, 3
@@ -251,7 +252,11 @@ def _says(told: ReportTrial) -> Iterator[WhyPart]:
     found = why(told.explanation)
     yield from found.parts
     for group in found.groups:
-        yield WhyPart(group.heading, tuple(f"{came}: {name}" for name, came in group.rows))
+        yield WhyPart(group.heading, tuple(_line(each, found.weight) for each in group.rows))
+
+
+def _line(run: RunLine, weight: str) -> str:
+    return f"{run.came}: {run.name}{f' ({weight}: {run.without})' if run.without else ''}"
 
 
 def _belief(told: ReportTrial, anchor: str) -> Markup | None:

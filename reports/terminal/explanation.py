@@ -26,7 +26,7 @@ from toolablate.reports.turn import count, last_reply_step, told_flip, turn_of
 from toolablate.traces.records import Event, ModelCall, Score, ToolCall, ToolRequest
 from toolablate.traces.terminal_text import ID_CHARS, inert, one_line, shortened
 
-EVENT_CELLS, COUNT_CELLS, ANSWER_CELLS = 5, 10, 13
+EVENT_CELLS, COUNT_CELLS, ANSWER_CELLS, WEIGHT_CELLS = 5, 10, 13, 15
 LEAST_WHAT = 16
 MOST_SAID = 3
 MOST_LINES, FIRST, LAST, AROUND = 24, 8, 6, 2
@@ -59,14 +59,18 @@ class BeliefStep:
 RUNS, STEPS = "All runs", "This trial step by step, with answers when asked at once after a step"
 
 
-def runs_table(groups: Sequence[RunGroup]) -> Table:
+def runs_table(groups: Sequence[RunGroup], weight: str) -> Table:
+    """`weight` is the head of the last column; without one there is none."""
     table_of = Table.grid(padding=(0, 1, 0, 0))
     table_of.add_column(overflow="fold")
     table_of.add_column(no_wrap=True)
+    if weight:
+        table_of.add_column(overflow="fold", width=WEIGHT_CELLS)
+        table_of.add_row("", "", Text(weight, style="dim"))
     for group in groups:
         table_of.add_row(Text(group.title, style="bold"), Text(group.total, style="bold"))
-        for name, came in group.rows:
-            table_of.add_row(Padding(inert(name), (0, 0, 0, 2)), Text(came))
+        for each in group.rows:
+            table_of.add_row(Padding(inert(each.name), (0, 0, 0, 2)), Text(each.came), Text(each.without))
     return table_of
 
 
@@ -247,7 +251,8 @@ class _Page:
             yield from _section(part.title, part.lines)
             yield from _weighed(part.table)
             yield from _lines(part.notes)
-        for title, table in ((RUNS, runs_table(found.groups)), (STEPS, steps_table(told, options.max_width - 2))):
+        runs = runs_table(found.groups, found.weight)
+        for title, table in ((RUNS, runs), (STEPS, steps_table(told, options.max_width - 2))):
             yield Text()
             yield Text(title, style="bold")
             yield Padding(table, (0, 0, 0, 2))

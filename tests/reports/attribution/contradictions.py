@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 from tests.reports.attribution.samples import page
-from tests.reports.attribution.weighed_contradictions import sourced_otherwise, weighed_otherwise
+from tests.reports.attribution.weighed_contradictions import sourced_otherwise, weighed_otherwise, weights_otherwise
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
@@ -72,6 +72,7 @@ def _of_sentences(told: Explanation, text: dict[str, str]) -> Iterator[str]:
     yield from _of_rivals(attribution, text.get(AGAINST, ""), f"{text.get(OTHERS, '')} {of_several}")
     yield from _of_rows_for(attribution, text)
     yield from weighed_otherwise(told, attribution, text)
+    yield from weights_otherwise(told, text.get(WEIGHED, ""))
     yield from sourced_otherwise(told, whole)
     yield from _of_definitions(whole)
 
@@ -88,13 +89,13 @@ def _right_of(count: str) -> tuple[int, int]:
 def _of_groups(told: Explanation) -> Iterator[str]:
     """No row stands in two groups, and the total of a group is that of its rows."""
     groups = why(told).groups
-    names = [name for each in groups for name, _ in each.rows]
+    names = [name for each in groups for name, *_ in each.rows]
     if len(names) != len(set(names)):
         yield f"a row stands twice: {names}"
     if _graded(told):
         return
     for each in groups:
-        counts = [_right_of(count) for _, count in each.rows]
+        counts = [_right_of(count) for _, count, _ in each.rows]
         total = tuple(map(sum, zip(*counts, strict=True)))
         if each.total and _right_of(each.total.removesuffix(" right")) != total:
             yield f"{each.heading}, and its rows have {total}"
@@ -118,7 +119,7 @@ def _of_counts(told: Explanation, whole: str) -> Iterator[str]:
     if _graded(told):
         return
     evidence = told.explained.evidence
-    known = {_right_of(count) for each in why(told).groups for _, count in each.rows} | {*_totals(told).values()}
+    known = {_right_of(count) for each in why(told).groups for _, count, _ in each.rows} | {*_totals(told).values()}
     known |= {_right_of(each.total.removesuffix(" right")) for each in why(told).groups if each.total}
     both = [total for name, total in _totals(told).items() if name in (WITHOUT, WITH)]
     known |= {(sum(right for right, _ in both), sum(runs for _, runs in both))} if both else set()
@@ -184,7 +185,7 @@ def _of_replays(told: Explanation, attribution: Attribution, verdict: str) -> It
 
 
 def _graded(told: Explanation) -> bool:
-    return any("mean " in count for each in why(told).groups for _, count in each.rows)
+    return any("mean " in count for each in why(told).groups for _, count, _ in each.rows)
 
 
 # Probabilities.

@@ -244,7 +244,6 @@ def test_an_error_of_the_models_own_is_told_by_what_is_wrong_whatever_is_changed
     assert "Of the counted answers, whatever is changed, 9 of 32 right. In 3 of 5 kinds of run most are wrong." in part(
         told, "How we know"
     )
-    assert "without tools: 3 of 4 right" in part(told, "What speaks against it")
     assert "Before any call 1 of 8 early answers are right: the error may need no call" in part(
         explanation(explained(found)), "What speaks against it"
     )
@@ -313,7 +312,7 @@ def test_a_budget_that_ran_out_and_faults_have_lines_of_their_own() -> None:
     text = flat(shown(told_of(stopped, inputs=inputs(replay=spent), pivotal=evidence().pivotal)))
     assert "with twice the budget; without budget 1 of 2" in text
     assert "from event 1 on, with no result there" in text
-    assert "with tools that work, and with twice the budget; without budget 1 of 2 and tool fault" in text
+    assert re.search("with tools that work, and with twice the budget; without 1 of 2 .*budget and tool fault", text)
     assert "python fails: made to fail on purpose" in text
 
 

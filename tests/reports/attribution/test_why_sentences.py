@@ -130,7 +130,7 @@ def test_a_reply_that_no_scorer_reads_is_told_with_the_option_that_it_names(repl
 
 def test_answers_before_any_call_have_the_tools_there_where_their_offer_is_blamed() -> None:
     told = explanation(explained(mechanism="availability", distraction=None))
-    rows = [name for group in why(told).groups for name, _ in group.rows if name.startswith(BEFORE)]
+    rows = [name for group in why(told).groups for name, *_ in group.rows if name.startswith(BEFORE)]
     assert [name.partition("; without ")[0] for name in rows] == [f"{BEFORE}, with its tools and prompt there"]
     assert "with its tools and prompt there" in " ".join(page(explanation_view(told)).split())
 

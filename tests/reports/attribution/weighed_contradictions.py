@@ -67,7 +67,7 @@ def _of_runs(table: Table, evidence: Evidence, first: Mechanism) -> Iterator[str
 def _of_printed_rows(table: Table, told: Explanation) -> Iterator[str]:
     """Whoever adds up the rows of the page that are without a cause has the count of its line."""
     groups = why(told).groups
-    if any("mean " in came for group in groups for _, came in group.rows):
+    if any("mean " in came for group in groups for _, came, _ in group.rows):
         return
     for name, *counts, _ in table[1:]:
         said = _COUNT.match(counts[0])
@@ -76,13 +76,28 @@ def _of_printed_rows(table: Table, told: Explanation) -> Iterator[str]:
         without = [
             tuple(map(int, came.split(" of ")))
             for group in groups
-            for row, came in group.rows
+            for row, came, _ in group.rows
             if group.title.startswith(f"{WITHOUT} “{name}”")
             or name in row.partition("; without ")[2].partition(";")[0].split(" and ")
         ]
         found = sum(right for right, _ in without), sum(runs for _, runs in without)
         if found != (int(said[1]), int(said[2])):
             yield f"{name}: {counts}, and its rows add to {found}: {groups}"
+
+
+def weights_otherwise(told: Explanation, whole: str) -> Iterator[str]:
+    """What a verdict is said to rest on is what its column has."""
+    cells = [row.without for group in why(told).groups for row in group.rows if row.without]
+    turning = [each for each in cells if ";" in each]
+    named = whole.count("It rests on runs ")
+    if named > len(turning) or ("It rests on no single kind" in whole and turning):
+        yield f"{named} kinds that it rests on, and {cells}"
+    least = re.search(r"without any one of them it is still ((?:under )?\.\d+)", whole)
+    if least and least[1] != min(cells, key=lambda each: float(each.removeprefix("under "))):
+        yield f"at least {least[1]}, and {cells}"
+    for other, share in re.findall(r"likelier \((\.\d+); [^.]*? ((?:under )?\.\d+)\)", whole):
+        if not any(each.startswith(f"{share};") and each.endswith(other) for each in cells):
+            yield f"{other} in place of {share}, and {cells}"
 
 
 def _sum(rows: Sequence[Row]) -> tuple[int, int]:

@@ -1,0 +1,85 @@
+"""How much a verdict rests on each kind of run: how likely its cause would be were these runs not there."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from toolablate.analysis.attribution.evidence import Explanation
+from toolablate.analysis.attribution.replay_rules import blame_without
+from toolablate.reports.causes import Shares, as_likely, hundred, name_of, quoted_name
+from toolablate.reports.changed_runs import Row, levels_of
+from toolablate.traces.records import Mechanism
+
+
+@dataclass(frozen=True, slots=True)
+class WithoutRuns:
+    """The probability of each cause were the runs of `row` not there."""
+
+    row: Row
+    shares: Mapping[Mechanism, float]
+
+    def hundredths(self, cause: Mechanism) -> int:
+        return min(99, round(100 * self.shares.get(cause, 0.0)))
+
+    @property
+    def likeliest(self) -> Mechanism:
+        return max(self.shares, key=lambda each: self.shares[each])
+
+    def turns(self, cause: Mechanism) -> bool:
+        """Whether another cause is likelier then, also by hundredths."""
+        return self.hundredths(self.likeliest) > self.hundredths(cause)
+
+
+def rests_on(told: Explanation) -> tuple[WithoutRuns, ...]:
+    """Of each kind of run that is weighed; nothing where the probabilities were not made from these."""
+    attribution, evidence = told.explained.attribution, told.explained.evidence
+    if attribution is None or attribution.method != "replay" or not attribution.shares:
+        return ()
+    return tuple(WithoutRuns(row, blame_without(row.level, evidence, told.rates)) for row in levels_of(evidence))
+
+
+def beside(each: WithoutRuns, cause: Mechanism) -> str:
+    """`.41`, and where another cause is likelier then `.41; calling .46`."""
+    known = _told(each, cause)
+    return f"{known}; {name_of(each.likeliest)} {_told(each, each.likeliest)}" if each.turns(cause) else known
+
+
+def _told(each: WithoutRuns, cause: Mechanism) -> str:
+    share = each.hundredths(cause)
+    return hundred(share) if share else "under .01"
+
+
+def column(cause: Mechanism) -> str:
+    """The head of the column of these."""
+    return f"{quoted_name(cause)} without them"
+
+
+def how_much(found: Sequence[WithoutRuns], shares: Shares) -> Iterator[str]:
+    """Whether a single kind of run decides; nothing of what is undecided, nor of a single kind."""
+    cause = shares.cause
+    if len(found) < 2 or as_likely(shares):
+        return
+    turning = [each for each in found if each.turns(cause)]
+    # Those that would turn it most come first.
+    turning.sort(key=lambda each: each.hundredths(cause) - each.hundredths(each.likeliest))
+    for each in turning[:MOST]:
+        yield (
+            f"It rests on runs {each.row.name} ({each.row.came}): without these {name_of(each.likeliest)} would be"
+            f" likelier ({_told(each, each.likeliest)}; {name_of(cause)} {_told(each, cause)})."
+        )
+    if turning:
+        return
+    least = min(found, key=lambda each: each.hundredths(cause))
+    felt = shares.hundredths - least.hundredths(cause) >= FELT
+    which = f" (without those {least.row.name}, {least.row.came})" if felt else ""
+    yield f"It rests on no single kind of run: without any one of them it is still {_told(least, cause)}{which}."
+
+
+MOST = 3
+FELT = 3
+"""Hundredths that runs have to change a probability by to be named."""
+
+
+def speaking_against(cause: Mechanism, found: Sequence[WithoutRuns], hundredths: int) -> list[WithoutRuns]:
+    """Kinds of run without which a cause would be likelier than it is, the weightiest first."""
+    against = [each for each in found if each.hundredths(cause) >= hundredths + FELT]
+    return sorted(against, key=lambda each: -each.hundredths(cause))

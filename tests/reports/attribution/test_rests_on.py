@@ -1,0 +1,80 @@
+"""How much a verdict rests on each kind of run."""
+
+from dataclasses import replace
+
+import pytest
+from tests.reports.attribution.contradictions import contradictions
+from tests.reports.attribution.samples import evidence, explained, explanation, inputs, part
+
+from toolablate.analysis.attribution.decomposition import Arms, Replay
+from toolablate.analysis.attribution.evidence import Explanation
+from toolablate.analysis.attribution.levels import LAST_REPLY
+from toolablate.analysis.attribution.replay_rules import attribute_by_replay, before_runs, blame, blame_without
+from toolablate.reports.plain_why import WEIGHED, why
+
+SEARCHED = frozenset({"search"})
+
+
+def told_of(
+    last_right: int, swapped: tuple[float, ...], *, without_tools: tuple[float, ...] = (1.0,) * 4
+) -> Explanation:
+    """A search that found something: its last reply drawn again, its results swapped, and the question without tools."""
+    last = (1.0,) * last_right + (0.0,) * (4 - last_right)
+    replay = Replay(rollouts={frozenset(): (0.0,), SEARCHED: swapped}, last_reply=last)
+    arms = Arms(without_tools)
+    found = evidence(inputs=replace(inputs(replay=replay), arms=arms), pivotal=None, trajectory=None, flip=None)
+    attribution = attribute_by_replay(found)
+    assert attribution is not None
+    return explanation(replace(explained(found), attribution=attribution))
+
+
+def column(told: Explanation) -> dict[str, str]:
+    return {row.name: row.without for group in why(told).groups for row in group.rows if row.without}
+
+
+def test_runs_without_which_another_cause_would_be_likelier_are_named() -> None:
+    told = told_of(0, (1.0, 1.0, 0.0))
+    assert why(told).weight == "“retrieval distraction” without them"
+    (turning,) = [(name, cell) for name, cell in column(told).items() if ";" in cell]
+    assert turning[0] == "with its last reply drawn again"
+    likely, _, other = turning[1].partition("; ")
+    assert other.startswith("sampling noise .")
+    assert (
+        "It rests on runs with its last reply drawn again (0 of 5 right): without these sampling noise would be likelier"
+        f" ({other.rpartition(' ')[2]}; retrieval distraction {likely})."
+    ) in part(told, WEIGHED)
+    assert contradictions(told) == []
+
+
+def test_what_no_single_kind_of_run_decides_says_so() -> None:
+    told = told_of(4, (1.0,))
+    assert "It rests on no single kind of run: without any one of them it is still ." in part(told, WEIGHED)
+    assert not any(";" in cell for cell in column(told).values())
+    assert contradictions(told) == []
+
+
+@pytest.mark.parametrize("swapped", [(1.0,) * 3, (1.0,) * 6])
+def test_runs_without_which_the_cause_would_be_likelier_speak_against_it(swapped: tuple[float, ...]) -> None:
+    told = told_of(3, swapped)
+    attribution = told.explained.attribution
+    assert attribution is not None
+    least = round(100 * attribution.shares["sampling_noise"]) + 3
+    speaking = {name: cell for name, cell in column(told).items() if 100 * float(cell.partition(";")[0]) >= least}
+    assert speaking
+    against = part(told, "What speaks against it")
+    assert against.count(" without these)") == len(speaking)
+    for name, cell in speaking.items():
+        assert name.partition(":")[0].partition(";")[0] in against
+        assert f"({cell.partition(';')[0]} without these)" in against
+
+
+@pytest.mark.parametrize("right", [0, 4])
+def test_runs_that_are_left_out_no_longer_speak_for_a_cause(right: int) -> None:
+    told = told_of(right, (1.0,))
+    found, rates = told.explained.evidence, told.rates
+    whole, left, before = blame(found, rates), blame_without(LAST_REPLY, found, rates), before_runs(found, rates)
+    for each in (whole, left, before):
+        assert sum(each.values()) == pytest.approx(1)
+    assert (left["sampling_noise"] < whole["sampling_noise"]) == (right > 0)
+    assert left["sampling_noise"] != pytest.approx(before["sampling_noise"])
+    assert blame_without("no kind of run", found, rates) == whole
