@@ -261,7 +261,7 @@ def _of_rows_for(attribution: Attribution, text: dict[str, str]) -> Iterator[str
     first = CAUSES[ranked(attribution)[0][0]][0]
     against = text.get(AGAINST, "").partition(f"Rows that do not fit “{first}”")[2].partition("Rows that")[0]
     fits = shown and "does not show it" not in text["How we know"] and "No single kind" not in text["How we know"]
-    if shown and fits and f"{shown[2]}: {shown[1]} right" in against:
+    if shown and fits and re.search(rf"[:;] {re.escape(f'{shown[2]}: {shown[1]}')} right", against):
         yield f"for and against: {shown[0]}: {against}"
 
 
