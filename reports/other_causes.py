@@ -69,7 +69,7 @@ def others(told: Explanation) -> Iterator[Said]:
     fault = attribution.shares.get("tool_fault", 0.0)
     passing = failed_for_a_time(evidence) if not unrecovered(evidence.signals.troubles) else ""
     if attribution.method == "replay" and fault < LEAST_TOLD and passing:
-        yield f"That {passing} and worked again has a probability under {chance(LEAST_TOLD)}."
+        yield f"As the cause, that {passing} and worked again has a probability under {chance(LEAST_TOLD)}."
     yield from _on_the_same_rows(shares, evidence)
 
 

@@ -97,7 +97,7 @@ def _with_lines(parts: Iterable[WhyPart]) -> tuple[WhyPart, ...]:
 def _sentences(told: Explanation, rests: Sequence[WithoutRuns]) -> tuple[WhyPart, ...]:
     return (
         WhyPart("Verdict", tuple(_verdict(told))),
-        WhyPart("How we know", tuple(known(told))),
+        WhyPart("How we know", tuple(known(told, rests))),
         WhyPart(_against_title(told), tuple(against(told, rests))),
         WhyPart("What else it may be", tuple(others(told))),
         WhyPart("What would tell", tuple(would_tell(told))),

@@ -71,9 +71,24 @@ def how_much(found: Sequence[WithoutRuns], shares: Shares) -> Iterator[str]:
     least = min(found, key=lambda each: each.hundredths(cause))
     felt = shares.hundredths - least.hundredths(cause) >= FELT
     which = f" (without those {least.row.name}, {least.row.came})" if felt else ""
-    yield f"It rests on no single kind of run: without any one of them it is still {_told(least, cause)}{which}."
+    # What was likelier than not, and is the likeliest alone without some of them, does not stand unmoved.
+    moved = shares.hundredths > HALF > least.hundredths(cause)
+    still = "it is the likeliest still, with" if moved else "it is still"
+    yield f"It rests on no single kind of run: without any one of them {still} {_told(least, cause)}{which}."
 
 
+def speaking_for(cause: Mechanism, found: Sequence[WithoutRuns], hundredths: int) -> list[WithoutRuns]:
+    """Kinds of run without which a cause would be less likely than it is, the weightiest first."""
+    speak = [each for each in found if each.hundredths(cause) <= hundredths - FELT]
+    return sorted(speak, key=lambda each: each.hundredths(cause))
+
+
+def told_without(found: Sequence[WithoutRuns], cause: Mechanism) -> str:
+    """`with its last reply drawn again: 4 of 4 right (.41 without these); ...`, of the first few."""
+    return "; ".join(f"{each.row.told} ({_told(each, cause)} without these)" for each in found[:MOST])
+
+
+HALF = 50
 MOST = 3
 FELT = 3
 """Hundredths that runs have to change a probability by to be named."""

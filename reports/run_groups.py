@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
-from toolablate.analysis.attribution.levels import WITHOUT_TOOLS
+from toolablate.analysis.attribution.levels import LAST_REPLY, WITHOUT_TOOLS
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.reports.cause_wording import without_tools
 from toolablate.reports.causes import as_likely, counted_runs, first_of, name_of, sides, tells_form
@@ -25,7 +25,7 @@ from toolablate.reports.changed_runs import (
 from toolablate.reports.happened import happened
 from toolablate.reports.named_causes import named_shares
 from toolablate.reports.numbers import counted as number_of
-from toolablate.reports.turn import AT_CALLS, asked_at, count
+from toolablate.reports.turn import AT_CALLS, asked_at, count, redrawn_answers
 from toolablate.traces.records import Mechanism
 
 COUNTED, NOT_COUNTED, NO_CAUSE = "Counted", "Not counted", "Other runs"
@@ -157,6 +157,9 @@ _NOTHING_CALLED = ", with its tools and prompt there"
 def _told(row: Row, evidence: Evidence) -> RunLine:
     """What was changed, with what trials without tools answered, whose runs these are, and why they do not count."""
     answered = f": {next(without_tools(evidence)).partition(': ')[2]}" if row.changed == WITHOUT_TOOLS else ""
+    drawn, came = redrawn_answers(evidence) if row.changed == LAST_REPLY else (0, "")
+    if came and drawn == row.runs:
+        answered = f": {came}"
     elsewhere = f" ({row.asked_where})" if row.elsewhere else ""
     own = row.runs - row.run_again
     trials = (

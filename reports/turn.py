@@ -1,12 +1,14 @@
 """Where a trial's early answers turn wrong, in the counts of its steps."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from toolablate.analysis.attribution.belief import BeliefFlip, EarlyAnswers
 from toolablate.analysis.attribution.evidence import Evidence, EvidenceOutline
 from toolablate.analysis.pairing import RIGHT, mean
 from toolablate.traces.records import Attribution, Mechanism
+from toolablate.traces.terminal_text import one_line
 
 SURE = 0.8
 """From this share of resamples on a place counts as known."""
@@ -172,3 +174,25 @@ def last_reply_step(evidence: EvidenceOutline) -> int | None:
 
 def count(some: Sequence[EarlyAnswers]) -> Count:
     return Count(sum(round(each.right.mean * each.samples) for each in some), sum(each.samples for each in some))
+
+
+MOST_SAID = 3
+NO_ANSWER = "(none)"
+
+
+def said_there(belief: EarlyAnswers) -> Iterator[str]:
+    """What was said and how often, the most frequent first."""
+    said = sorted(((each.mean, name) for name, each in belief.options.items() if each.mean), key=lambda each: -each[0])
+    if belief.unreadable.mean:
+        said.append((belief.unreadable.mean, NO_ANSWER))
+    for share, name in said[:MOST_SAID]:
+        yield one_line(f"{name} ({round(share * belief.samples)})" if len(said) > 1 else name)
+    if more := round(math.fsum(share for share, _ in said[MOST_SAID:]) * belief.samples):
+        yield f"others ({more})"
+
+
+def redrawn_answers(evidence: Evidence) -> tuple[int, str]:
+    """How often the last reply was drawn again for its answer, and what came: `D (2), A (1)`; 0 where it was not."""
+    redrawn, beliefs = last_reply_step(evidence), evidence.trajectory.beliefs if evidence.trajectory else ()
+    found = next((each for each in beliefs if redrawn and each.step == redrawn), None)
+    return (0, "") if found is None else (found.samples, ", ".join(said_there(found)))

@@ -47,12 +47,13 @@ from toolablate.reports.happened import (
 from toolablate.reports.named_causes import named_shares, spoken_of
 from toolablate.reports.other_causes import LEAST_PART, drawn_again, first_reply_part, raised
 from toolablate.reports.quoted import quoted
+from toolablate.reports.rests_on import WithoutRuns, speaking_for, told_without
 from toolablate.reports.turn import AT_CALLS, Turn, asked_at, right_until, turn_of
 from toolablate.traces.records import Diagnosis, Mechanism
 from toolablate.traces.terminal_text import one_line
 
 
-def known(told: Explanation) -> Iterator[Said]:
+def known(told: Explanation, rests: Sequence[WithoutRuns]) -> Iterator[Said]:
     attribution, evidence = told.explained.attribution, told.explained.evidence
     if attribution is None:
         return
@@ -62,6 +63,8 @@ def known(told: Explanation) -> Iterator[Said]:
         several = as_likely(named_shares(told, attribution))
         yield f"For {quoted_name(cause)}: {first[:1].lower()}{first[1:]}" if several else first
         yield from more
+        if speaking := speaking_for(cause, rests, named_shares(told, attribution).hundredths):
+            yield f"What speaks for it most: {told_without(speaking, cause)}."
     else:
         yield from _read(cause, evidence)
     if cause in AT_CALLS:
@@ -111,6 +114,9 @@ def _other_answers(turn: Turn, evidence: Evidence) -> str:
     never = own and not any(own in each.options and each.options[own].mean > 0 for each in after)
     return f", none of these {one_line(own, max_chars=60)}" if never else ""
 
+
+NOTABLE = 0.25
+"""Of answers without tools, from which share on it is told that they are wrong in the same way."""
 
 MOSTLY = 2 / 3
 """Of right runs, from which on it is said to be able to answer a question."""
@@ -255,6 +261,8 @@ def _of_chance(told: Explanation) -> Iterator[str]:
         yield f"{capital(came)}."
     if bare is not None and bare.share > RIGHT:
         yield f"{capital(bare.told)}."
+    if same := same_without_tools(evidence, least=NOTABLE):
+        yield f"{same}: that needs no tool."
     yield from _of_its_first_reply(told)
     at_the_end = next((row for row in levels_of(evidence) if row.changed == f"{EARLY} {last - 1}"), None)
     if at_the_end is not None and at_the_end.share > RIGHT:
@@ -269,8 +277,8 @@ def _of_its_first_reply(told: Explanation) -> Iterator[str]:
     if part := first_reply_part(told):
         whole = chance(dict(ranked(attribution))["sampling_noise"])
         yield (
-            f"{chance(part)} of the {whole} is that its first reply came out so: its own replays keep that, and other"
-            " trials of its question do not."
+            f"{chance(part)} of the {whole} is chance in its first reply, which its own replays keep, and other trials"
+            " of its question do not."
         )
 
 

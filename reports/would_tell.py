@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from toolablate.analysis.attribution.evidence import LONG_RESULTS, Explanation
+from toolablate.analysis.attribution.level_chances import LevelTally
 from toolablate.analysis.attribution.levels import EXTENDED, LAST_REPLY
+from toolablate.analysis.attribution.replay_rules import blame_with
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE, repairable, unrecovered
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.cause_wording import chance
@@ -66,28 +68,65 @@ def would_tell(told: Explanation) -> Iterator[Said]:
     replies = sum(isinstance(event, ModelCall) for event in told.conversation[test.event :])
     requests = FEW if test.change == "--answer-now" else FEW * max(1, replies)
     row = _so_far(test, told)
-    of_form = test.wrong == "format" and not test.change
     so_far = "" if row is None else f" So far {row.count} right ({row.changed})."
     runs = told.explained.evidence.all_runs
-    if of_form and runs is not None and runs.last_reply:
+    if _of_form(test) and runs is not None and runs.last_reply:
         so_far = f" So far {len(runs.last_reply) - runs.unread} of {len(runs.last_reply)} readable at once."
+    outcomes = _by_counts(test, told) or _by_words(test, told)
+    yield f"{FEW} replays {test.what} (about {requests} requests).{so_far} {outcomes}{_unreadable(test, told)}"
+    trial = told.explained.evidence.signals.trial[:ID_CHARS]
+    change = f" {test.change}" if test.change else ""
+    yield Apart(f"toolablate replay {shlex.quote(told.store)} {trial} --from {test.event}{change} --repeats {FEW}")
+
+
+def _of_form(test: _Test) -> bool:
+    """Whether it is about what can be read."""
+    return test.wrong == "format" and not test.change
+
+
+_MANY, _HARDLY = FEW - 1, 1
+"""Of `FEW` runs, right ones of which it is told what they would make of the probabilities."""
+
+
+def _by_counts(test: _Test, told: Explanation) -> str:
+    """What more of the same runs would make of the probabilities; empty where none of them were made, or where these
+    are no kind of run that is weighed."""
+    attribution, evidence = told.explained.attribution, told.explained.evidence
+    level = _level_of(test, told)
+    if attribution is None or attribution.method != "replay" or not attribution.shares or not level or _of_form(test):
+        return ""
+    found = []
+    for right in (_MANY, _HARDLY):
+        shares = blame_with(level, LevelTally(FEW, right), evidence, told.rates)
+        cause = max(shares, key=lambda each: shares[each])
+        found.append((cause, quoted_name(cause), chance(min(0.99, shares[cause]))))
+    (first, name, likely), (other, other_name, other_likely) = found
+    again = "it would still have" if other == first else f"{other_name} would have"
+    return f"With {_MANY} of these right, {name} would have {likely}; with {_HARDLY} right, {again} {other_likely}."
+
+
+def _level_of(test: _Test, told: Explanation) -> str:
+    """The kind of run that it is more of; empty where there is none, or several."""
+    row = _so_far(test, told)
+    if row is None:
+        return ""
+    same = [each for each in levels_of(told.explained.evidence) if each.changed == row.changed]
+    return same[0].level if len(same) == 1 else ""
+
+
+def _by_words(test: _Test, told: Explanation) -> str:
     of_right, of_wrong = _outcomes(test, told)
     kept = first_reply_part(told) if "sampling_noise" in of_right and test.event else 0.0
     first_reply = [f"its first reply, which they keep ({chance(kept)})"] if kept else []
     for_right = " or ".join(_with_shares(of_right, told))
     for_wrong = " or ".join([*_with_shares(of_wrong, told), *first_reply])
-    right, wrong, expected = "Mostly right speaks", "mostly wrong", _expected(test, told)
-    if of_form:
-        right, wrong = "Readable and right speaks", "without a readable answer"
-    outcomes = f"{right} for {for_right}, {wrong} for {for_wrong}."
-    if expected is not None:
+    if (expected := _expected(test, told)) is not None:
         known, is_right = expected
         either, telling, speaks_for = ("right", "wrong", for_wrong) if is_right else ("wrong", "right", for_right)
-        outcomes = f"{known}, so that mostly {either} tells little; mostly {telling} speaks for {speaks_for}."
-    yield f"{FEW} replays {test.what} (about {requests} requests).{so_far} {outcomes}{_unreadable(test, told)}"
-    trial = told.explained.evidence.signals.trial[:ID_CHARS]
-    change = f" {test.change}" if test.change else ""
-    yield Apart(f"toolablate replay {shlex.quote(told.store)} {trial} --from {test.event}{change} --repeats {FEW}")
+        return f"{known}, so that mostly {either} tells little; mostly {telling} speaks for {speaks_for}."
+    if _of_form(test):
+        return f"Readable and right speaks for {for_right}, without a readable answer for {for_wrong}."
+    return f"Mostly right speaks for {for_right}, mostly wrong for {for_wrong}."
 
 
 def _expected(test: _Test, told: Explanation) -> tuple[str, bool] | None:

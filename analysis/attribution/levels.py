@@ -33,7 +33,7 @@ BEFORE_CALLS = "asked for its answer before any call"
 OUTSET, BOTH_OUTSETS = f"in its other repeats, {BEFORE_CALLS}", f"{BEFORE_CALLS}, here or in its other repeats"
 SWAPPED_ELSEWHERE = "in other trials with these tools, with all results swapped for those of another question"
 SHORT_ELSEWHERE = "in other trials with these tools, with short results of other questions"
-BOTH_PLACEBOS = "in another condition or other trials of this question, with results of another one"
+BOTH_PLACEBOS = "in another condition or other trials of this question, with another question's results"
 """What runs differ in, in the words of a page."""
 
 WITHOUT_CALLS = (BEFORE_CALLS, OUTSET, BOTH_OUTSETS, OFFERED, SCAFFOLD, WITHOUT_TOOLS)

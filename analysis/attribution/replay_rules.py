@@ -117,12 +117,30 @@ def due_to(part: Part, mechanism: Mechanism, evidence: Evidence, rates: ChangeRa
 def before_runs(evidence: Evidence, rates: ChangeRates) -> dict[Mechanism, float]:
     """As `blame`, before any run of the trial is counted: by `rates`, and by where its early answers turn wrong."""
     asked_again = _lost_by_form(evidence) > 0
-    return _blame(evidence, rates, 0.5 if asked_again else 0.0, counted=lambda _: False)
+    return _blame(evidence, rates, 0.5 if asked_again else 0.0, as_if=lambda _what, _tally: NO_RUNS)
 
 
 def blame_without(what: str, evidence: Evidence, rates: ChangeRates) -> dict[Mechanism, float]:
     """As `blame`, were the runs of one kind not there (`Level.what`): how much the verdict rests on them."""
-    return _blame(evidence, rates, _lost_by_form(evidence), counted=lambda each: each != what)
+    lost = _lost_by_form(evidence)
+    return _blame(evidence, rates, lost, as_if=lambda each, tally: NO_RUNS if each == what else tally)
+
+
+def blame_with(what: str, more: LevelTally, evidence: Evidence, rates: ChangeRates) -> dict[Mechanism, float]:
+    """As `blame`, with more runs of one kind: what these would tell."""
+
+    def summed(each: str, tally: LevelTally) -> LevelTally:
+        return LevelTally(tally.runs + more.runs, tally.right + more.right) if each == what else tally
+
+    return _blame(evidence, rates, _lost_by_form(evidence), as_if=summed)
+
+
+_AsIf = Callable[[str, LevelTally], LevelTally]
+"""By `Level.what`, the runs that a level is taken to have in place of its own."""
+
+
+def _as_they_are(_what: str, tally: LevelTally) -> LevelTally:
+    return tally
 
 
 def _blame(
@@ -130,21 +148,21 @@ def _blame(
     rates: ChangeRates,
     lost: float,
     *,
-    counted: Callable[[str], bool] = lambda _: True,
+    as_if: _AsIf = _as_they_are,
     named: Mapping[_Blamed, Mechanism] | None = None,
 ) -> dict[Mechanism, float]:
-    """`lost` is the probability that an answer was lost by its form; `counted` tells of which levels runs count."""
+    """`lost` is the probability that an answer was lost by its form."""
     found: dict[Mechanism, float] = defaultdict(float)
     named = _named(evidence) if named is None else named
     of_orders = []
     for levels in chains(evidence, _forcing(evidence, rates)):
         changes = [rates.of(_group(evidence), step) for step in _steps(levels[1:], evidence)]
-        chances = drawn_chances([level.tally if counted(level.what) else NO_RUNS for level in levels], changes)
+        chances = drawn_chances([as_if(level.what, level.tally) for level in levels], changes)
         shared, left = _shared(levels, chances, evidence, partial(rates.of, _group(evidence)))
         of_orders.append(shared)
         for mechanism, share in left.items():
             found[mechanism] += share
-    for part, share in _over_orders(evidence, of_orders, counted).items():
+    for part, share in _over_orders(evidence, of_orders, as_if).items():
         found[named[part]] += share
     found = {mechanism: share / len(of_orders) for mechanism, share in found.items()}
     shares = {mechanism: (1 - lost) * found[mechanism] for mechanism in ORDER if mechanism in found}
@@ -297,9 +315,7 @@ _ALONE_LOW, _ALONE_HIGH = (0.5, 3.0), (3.0, 0.5)
 part."""
 
 
-def _over_orders(
-    evidence: Evidence, of_orders: Sequence[Mapping[Part, float]], counted: Callable[[str], bool]
-) -> dict[_Blamed, float]:
+def _over_orders(evidence: Evidence, of_orders: Sequence[Mapping[Part, float]], as_if: _AsIf) -> dict[_Blamed, float]:
     """Summed over orders. What two kinds of tools restore is shared between each alone and both."""
     found: dict[_Blamed, float] = defaultdict(float)
     for shared in of_orders:
@@ -308,7 +324,7 @@ def _over_orders(
     pair = _two_kinds(evidence, len(of_orders))
     if pair is not None:
         whole = sum(found[kind] for kind, _ in pair)
-        tallies = [tally if counted(swapped_results((kind,))) else NO_RUNS for kind, tally in pair]
+        tallies = [as_if(swapped_results((kind,)), tally) for kind, tally in pair]
         first, second, *_ = _alone_or_both(tallies)[0].tolist()
         for (kind, _), share in zip(pair, (first, second), strict=True):
             found[kind] = share * whole

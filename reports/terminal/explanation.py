@@ -1,7 +1,6 @@
 """Why one trial went as it did, on one page of a terminal."""
 
 import json
-import math
 import re
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
@@ -22,15 +21,13 @@ from toolablate.reports.plain_why import why
 from toolablate.reports.quoted import held
 from toolablate.reports.run_groups import RunGroup
 from toolablate.reports.tables import simulated_banner
-from toolablate.reports.turn import count, last_reply_step, told_flip, turn_of
+from toolablate.reports.turn import NO_ANSWER, count, last_reply_step, said_there, told_flip, turn_of
 from toolablate.traces.records import Event, ModelCall, Score, ToolCall, ToolRequest
 from toolablate.traces.terminal_text import ID_CHARS, inert, one_line, shortened
 
 EVENT_CELLS, COUNT_CELLS, ANSWER_CELLS, WEIGHT_CELLS = 5, 10, 13, 15
 LEAST_WHAT = 16
-MOST_SAID = 3
 MOST_LINES, FIRST, LAST, AROUND = 24, 8, 6, 2
-NO_ANSWER = "(none)"
 _SKIPPED = ("import ", "from ", "#", "def ", "async def ", "class ", "@", '"""', "'''")
 """Lines of code that say least of what it does."""
 
@@ -185,19 +182,8 @@ def _line(step: int, event: int | None, what: str, belief: EarlyAnswers | None) 
     if belief is None:
         return BeliefStep(step, event, what, 0, 0)
     return BeliefStep(
-        step, event, what, round(belief.right.mean * belief.samples), belief.samples, tuple(_said_there(belief))
+        step, event, what, round(belief.right.mean * belief.samples), belief.samples, tuple(said_there(belief))
     )
-
-
-def _said_there(belief: EarlyAnswers) -> Iterator[str]:
-    """What was said and how often, the most frequent first."""
-    said = sorted(((each.mean, name) for name, each in belief.options.items() if each.mean), key=lambda each: -each[0])
-    if belief.unreadable.mean:
-        said.append((belief.unreadable.mean, NO_ANSWER))
-    for share, name in said[:MOST_SAID]:
-        yield one_line(f"{name} ({round(share * belief.samples)})" if len(said) > 1 else name)
-    if more := round(math.fsum(share for share, _ in said[MOST_SAID:]) * belief.samples):
-        yield f"others ({more})"
 
 
 def _belief(line: BeliefStep) -> tuple[Text, Text]:

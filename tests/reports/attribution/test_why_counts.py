@@ -366,7 +366,7 @@ def test_chance_of_a_first_reply_is_told_apart() -> None:
         trajectory=None,
         flip=None,
     )
-    said = re.search(r"(\.\d+) of the \.90 is that its first reply came out so", part(told, "How we know"))
+    said = re.search(r"(\.\d+) of the \.90 is chance in its first reply", part(told, "How we know"))
     assert said is not None
     assert float(said[1]) >= 0.5
     assert contradictions(told) == []

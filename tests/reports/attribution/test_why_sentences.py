@@ -262,11 +262,17 @@ def test_the_result_of_the_code_that_is_named_is_quoted_before_others_with_the_s
 @pytest.mark.parametrize(
     ("right", "said"),
     [
-        (0, "Mostly right speaks for “sampling noise”, mostly wrong for “retrieval distraction”."),
-        (6, "are right, so that mostly right tells little; mostly wrong speaks for “retrieval distraction”."),
+        (
+            0,
+            "With 7 of these right, “sampling noise” would have .91; with 1 right, “retrieval distraction” would have .84.",
+        ),
+        (
+            6,
+            "With 7 of these right, “sampling noise” would have .98; with 1 right, “retrieval distraction” would have .68.",
+        ),
     ],
 )
-def test_what_comes_out_either_way_by_the_table_is_not_said_to_tell(right: int, said: str) -> None:
+def test_what_more_of_the_same_runs_would_make_of_the_probabilities_is_told(right: int, said: str) -> None:
     last = (1.0,) * right + (0.0,)
     found = evidence(
         pivotal=None, inputs=inputs(replay=Replay(rollouts={frozenset({"search"}): (1.0,) * 9}, last_reply=last))
