@@ -6,6 +6,7 @@ from string import ascii_uppercase
 
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.signals.signal_types import Form
+from toolablate.reports.causes import first_of
 from toolablate.reports.changed_runs import capital
 from toolablate.reports.happened import (
     FORMS_OF,
@@ -157,13 +158,15 @@ def _options(told: Explanation) -> Mapping[str, str]:
 
 def course(told: Explanation) -> Iterator[str]:
     """Which results gave one option alone, in their order, and which replies then named it; nothing where these are
-    only results with the final answer, of which the page speaks anyway."""
+    only results with the final answer, and the cause is what results gave: of that the page speaks anyway."""
     options, target = _options(told), told.question.target
     final, last = told.explained.evidence.score.extracted, last_reply(told)
     if target.kind != "choice" or last is None or len(final) != 1 or final[0] not in options:
         return
     gave = list(_given(told, options))
-    if all(letter == final[0] for _, letter in gave) or len(gave) > MOST_GIVEN:
+    attribution = told.explained.attribution
+    by_results = attribution is not None and first_of(attribution) in (*OF_FORMS.values(), "interaction")
+    if not gave or len(gave) > MOST_GIVEN or (by_results and all(letter == final[0] for _, letter in gave)):
         return
     said = []
     for (event, letter), after in zip(gave, [*(event for event, _ in gave[1:]), last], strict=True):

@@ -128,13 +128,13 @@ def _how_sure(weighed: Weighing, rests: tuple[str, ...], told: Explanation) -> W
     swapped = any(not (row.without_calls or row.is_early) for row in sides("calling", evidence)[0])
     empty = "calling" in named and swapped and not any(call.gave for call in evidence.signals.calls)
     of_calls = [f"{EMPTY_CALLS}{WITH_TOOLS_THAT_WORK if 'tool_fault' in named else ''}"] if empty else []
-    notes = (*rests, how(attribution, told), *of_calls)
+    notes = (*rests, how(told), *of_calls)
     return WhyPart(WEIGHED, (LEAD,), weighed.table, notes)
 
 
 EMPTY_CALLS = (
-    f"Its calls gave nothing: {name_of('calling')} (making calls that give nothing cost it the right answer) is gone"
-    " also in runs with results of another question."
+    f"Its calls gave nothing, so that “{name_of('calling')}” is gone also in runs in which calls give results of"
+    " another question."
 )
 WITH_TOOLS_THAT_WORK = (
     f" Runs in which its tools work, and nothing else is changed, are without “{name_of('tool_fault')}” alone."

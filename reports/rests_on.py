@@ -69,12 +69,16 @@ def how_much(found: Sequence[WithoutRuns], shares: Shares) -> Iterator[str]:
     if turning:
         return
     least = min(found, key=lambda each: each.hundredths(cause))
+    if least.hundredths(cause) < min(HALF, shares.hundredths - MUCH):
+        second = max((each for each in least.shares if each != cause), key=lambda each: least.shares[each])
+        yield (
+            f"It rests mostly on runs {least.row.name} ({least.row.came}): without these it would still be the"
+            f" likeliest, with {_told(least, cause)} (next {name_of(second)}, {_told(least, second)})."
+        )
+        return
     felt = shares.hundredths - least.hundredths(cause) >= FELT
     which = f" (without those {least.row.name}, {least.row.came})" if felt else ""
-    # What was likelier than not, and is the likeliest alone without some of them, does not stand unmoved.
-    moved = shares.hundredths > HALF > least.hundredths(cause)
-    still = "it is the likeliest still, with" if moved else "it is still"
-    yield f"It rests on no single kind of run: without any one of them {still} {_told(least, cause)}{which}."
+    yield f"It rests on no single kind of run: without any one of them it is still {_told(least, cause)}{which}."
 
 
 def speaking_for(cause: Mechanism, found: Sequence[WithoutRuns], hundredths: int) -> list[WithoutRuns]:
@@ -83,12 +87,25 @@ def speaking_for(cause: Mechanism, found: Sequence[WithoutRuns], hundredths: int
     return sorted(speak, key=lambda each: each.hundredths(cause))
 
 
+def helped(each: WithoutRuns, cause: Mechanism, with_them: Mapping[Mechanism, float]) -> str:
+    """The other cause that these runs make likelier by most, as a clause; empty where none gains a hundredth."""
+    gains = {other: share - each.shares.get(other, 0.0) for other, share in with_them.items() if other != cause}
+    most = max(gains, key=lambda other: gains[other], default=None)
+    return f"; they speak for {quoted_name(most)}" if most is not None and gains[most] >= LEAST_HELP else ""
+
+
+LEAST_HELP = 0.01
+
+
 def told_without(found: Sequence[WithoutRuns], cause: Mechanism) -> str:
     """`with its last reply drawn again: 4 of 4 right (.41 without these); ...`, of the first few."""
     return "; ".join(f"{each.row.told} ({_told(each, cause)} without these)" for each in found[:MOST])
 
 
 HALF = 50
+MUCH = 10
+"""Hundredths that it has to lose without a kind of run, and fall below one half, to rest mostly on it."""
+
 MOST = 3
 FELT = 3
 """Hundredths that runs have to change a probability by to be named."""

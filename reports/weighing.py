@@ -3,9 +3,8 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from toolablate.analysis.attribution.change_rates import Part
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
-from toolablate.analysis.attribution.replay_rules import RE_ASKED_PRIOR, before_runs, due_to
+from toolablate.analysis.attribution.replay_rules import RE_ASKED_PRIOR, before_runs
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.reports.cause_wording import chance
 from toolablate.reports.causes import (
@@ -74,19 +73,14 @@ _HOW = (
     f"“{BEFORE}” goes by how often taking the cause away changed answers, {{known}}; it is higher where early answers"
     " turn wrong at it. A cause gains where answers become right once it is taken away, and causes that the same runs"
     " take away share the gain. “All runs” tells how likely the verdict would be without each kind. What no cause"
-    f" explains is {name_of('sampling_noise')} where some kind of run is right more often than not{{noise}}, else"
+    f" explains is {name_of('sampling_noise')} where some kind of run is right more often than not, else"
     f" {name_of('own_error')}. In brackets: 95 % intervals (Wilson)."
 )
 
 
-def how(attribution: Attribution, told: Explanation) -> str:
-    """What the columns mean, and how what no cause explains is shared."""
-    noise, own = (attribution.shares.get(each, 0.0) for each in ("sampling_noise", "own_error"))
-    # What drawing it again restores is explained by that.
-    drawn: tuple[Part, ...] = ("again", "first_reply")
-    noise *= max(0.0, 1 - sum(due_to(part, "sampling_noise", told.explained.evidence, told.rates) for part in drawn))
-    part = f" (probability {chance(min(0.99, noise / (noise + own)))} here)" if noise + own >= LEAST_LEFT else ""
-    return _HOW.format(known=OF_STORE if told.rates.store else OF_ANY, noise=part)
+def how(told: Explanation) -> str:
+    """What the columns mean."""
+    return _HOW.format(known=OF_STORE if told.rates.store else OF_ANY)
 
 
 OF_STORE = "in the replayed trials of this store, or in any store where these are few"

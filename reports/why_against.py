@@ -51,7 +51,7 @@ from toolablate.reports.other_causes import (
     side_by_side,
     told_chance,
 )
-from toolablate.reports.rests_on import WithoutRuns, speaking_against
+from toolablate.reports.rests_on import WithoutRuns, helped, speaking_against
 from toolablate.reports.turn import AT_CALLS, right_until
 from toolablate.traces.records import Attribution, Mechanism
 
@@ -100,11 +100,14 @@ def _misfits(
     # Early answers before any call are a row as well.
     rows = [row for row in rows if not (early and row.changed == BEFORE)]
     rows += _uncounted_against(cause, attribution, evidence)
-    without = {each.row: f" ({hundred(each.hundredths(cause))} without these)" for each in weighed}
+    without = {
+        each.row: f" ({hundred(each.hundredths(cause))} without these{helped(each, cause, attribution.shares)})"
+        for each in weighed
+    }
     texts = [f"{row.told}{without.get(row, '')}" for row in rows]
     more = f"; and {len(texts) - MOST_ROWS} more" if len(texts) > MOST_ROWS else ""
     if texts:
-        yield f"Rows that do not fit {quoted_name(cause)}: {'; '.join(texts[:MOST_ROWS])}{more}."
+        yield f"Runs that speak against {quoted_name(cause)}: {'; '.join(texts[:MOST_ROWS])}{more}."
     if cause == "sampling_noise":
         yield from _fewer_with_calls(evidence)
     if attribution.method == "replay":

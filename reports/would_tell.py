@@ -53,7 +53,11 @@ def would_tell(told: Explanation) -> Iterator[Said]:
         yield _NEVER_ASKED[told.provider]
         return
     tests = list(_tests(told))
-    test = next((test for test in tests if (row := _so_far(test, told)) is None or row.runs < FEW), None)
+    left = [test for test in tests if (row := _so_far(test, told)) is None or row.runs < FEW]
+    test = next((test for test in left if not _changes_nothing(test, told)), None)
+    if left and test is None:
+        yield f"{FEW} more replays {left[0].what} would tell little. {_by_counts(left[0], told)}{_CONDITIONS}"
+        return
     if test is None:
         within = any(call.by_provider for call in told.explained.evidence.signals.calls)
         why = (
@@ -84,6 +88,15 @@ def _of_form(test: _Test) -> bool:
     return test.wrong == "format" and not test.change
 
 
+def _changes_nothing(test: _Test, told: Explanation) -> bool:
+    """Whether the same cause is the likeliest either way, and about as likely."""
+    found = _after(test, told)
+    return len(found) == 2 and found[0][0] == found[1][0] and abs(found[0][1] - found[1][1]) < LEAST_CHANGE
+
+
+LEAST_CHANGE = 0.1
+_CONDITIONS = " More repeats of this question in all conditions of its plan would tell more."
+
 _MANY, _HARDLY = FEW - 1, 1
 """Of `FEW` runs, right ones of which it is told what they would make of the probabilities."""
 
@@ -91,18 +104,23 @@ _MANY, _HARDLY = FEW - 1, 1
 def _by_counts(test: _Test, told: Explanation) -> str:
     """What more of the same runs would make of the probabilities; empty where none of them were made, or where these
     are no kind of run that is weighed."""
-    attribution, evidence = told.explained.attribution, told.explained.evidence
-    level = _level_of(test, told)
-    if attribution is None or attribution.method != "replay" or not attribution.shares or not level or _of_form(test):
+    if not (found := _after(test, told)):
         return ""
-    found = []
-    for right in (_MANY, _HARDLY):
-        shares = blame_with(level, LevelTally(FEW, right), evidence, told.rates)
-        cause = max(shares, key=lambda each: shares[each])
-        found.append((cause, quoted_name(cause), chance(min(0.99, shares[cause]))))
-    (first, name, likely), (other, other_name, other_likely) = found
-    again = "it would still have" if other == first else f"{other_name} would have"
-    return f"With {_MANY} of these right, {name} would have {likely}; with {_HARDLY} right, {again} {other_likely}."
+    (first, many), (other, hardly) = ((cause, chance(min(0.99, share))) for cause, share in found)
+    again = "it would still have" if other == first else f"{quoted_name(other)} would have"
+    most = f"With {_MANY} of these {FEW} right, {quoted_name(first)} would have {many}"
+    return f"{most}; with {_HARDLY} right, {again} {hardly}."
+
+
+def _after(test: _Test, told: Explanation) -> list[tuple[Mechanism, float]]:
+    """The likeliest cause after runs that are mostly right, then mostly wrong."""
+    attribution, evidence = told.explained.attribution, told.explained.evidence
+    if attribution is None or attribution.method != "replay" or not attribution.shares or _of_form(test):
+        return []
+    if not (level := _level_of(test, told)):
+        return []
+    found = (blame_with(level, LevelTally(FEW, right), evidence, told.rates) for right in (_MANY, _HARDLY))
+    return [max(shares.items(), key=lambda each: each[1]) for shares in found]
 
 
 def _level_of(test: _Test, told: Explanation) -> str:
@@ -117,7 +135,7 @@ def _level_of(test: _Test, told: Explanation) -> str:
 def _by_words(test: _Test, told: Explanation) -> str:
     of_right, of_wrong = _outcomes(test, told)
     kept = first_reply_part(told) if "sampling_noise" in of_right and test.event else 0.0
-    first_reply = [f"its first reply, which they keep ({chance(kept)})"] if kept else []
+    first_reply = [f"chance in its first reply, which they keep ({chance(kept)} of “sampling noise”)"] if kept else []
     for_right = " or ".join(_with_shares(of_right, told))
     for_wrong = " or ".join([*_with_shares(of_wrong, told), *first_reply])
     if (expected := _expected(test, told)) is not None:

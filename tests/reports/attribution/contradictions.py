@@ -249,7 +249,7 @@ def _of_rivals(attribution: Attribution, against: str, others: str) -> Iterator[
         said = any(each in f"{others} {against}".lower() for each in (f"{name} (", f"“{name}”"))
         if share >= 0.105 and not said:
             yield f"silent on {cause}, {share}: {against}"
-    if "Nothing found" in against and re.search("do not fit|arly answers|same wrong answer", against):
+    if "Nothing found" in against and re.search("speak against|arly answers|same wrong answer", against):
         yield f"nothing, and something: {against}"
     if not against.strip() and not others.strip():
         yield "silent on what speaks against it"
@@ -259,7 +259,7 @@ def _of_rows_for(attribution: Attribution, text: dict[str, str]) -> Iterator[str
     """No row that is told for a cause is told against it too."""
     shown = re.search(r"clearest comparison[^:]*: without it (\d+ of \d+) right \(([^()]*)\)", text["How we know"])
     first = CAUSES[ranked(attribution)[0][0]][0]
-    against = text.get(AGAINST, "").partition(f"Rows that do not fit “{first}”")[2].partition("Rows that")[0]
+    against = text.get(AGAINST, "").partition(f"Runs that speak against “{first}”")[2].partition("Runs that")[0]
     fits = shown and "does not show it" not in text["How we know"] and "No single kind" not in text["How we know"]
     if shown and fits and re.search(rf"[:;] {re.escape(f'{shown[2]}: {shown[1]}')} right", against):
         yield f"for and against: {shown[0]}: {against}"

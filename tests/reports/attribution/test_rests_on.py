@@ -3,9 +3,11 @@
 from dataclasses import replace
 
 import pytest
+from tests.analysis.attribution.stories import ended
 from tests.reports.attribution.contradictions import contradictions
 from tests.reports.attribution.samples import evidence, explained, explanation, inputs, part
 
+from toolablate.analysis.attribution.change_rates import ChangeRates
 from toolablate.analysis.attribution.decomposition import Arms, Replay
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.levels import LAST_REPLY
@@ -62,10 +64,10 @@ def test_runs_without_which_the_cause_would_be_likelier_speak_against_it(swapped
     speaking = {name: cell for name, cell in column(told).items() if 100 * float(cell.partition(";")[0]) >= least}
     assert speaking
     against = part(told, "What speaks against it")
-    assert against.count(" without these)") == len(speaking)
+    assert against.count(" without these") == len(speaking)
     for name, cell in speaking.items():
         assert name.partition(":")[0].partition(";")[0] in against
-        assert f"({cell.partition(';')[0]} without these)" in against
+        assert f"({cell.partition(';')[0]} without these" in against
 
 
 @pytest.mark.parametrize("right", [0, 4])
@@ -78,3 +80,35 @@ def test_runs_that_are_left_out_no_longer_speak_for_a_cause(right: int) -> None:
     assert (left["sampling_noise"] < whole["sampling_noise"]) == (right > 0)
     assert left["sampling_noise"] != pytest.approx(before["sampling_noise"])
     assert blame_without("no kind of run", found, rates) == whole
+
+
+def test_what_rests_mostly_on_one_kind_of_run_names_it_and_the_next_cause() -> None:
+    told = told_of(0, (0.0,) * 3, without_tools=(1.0,) * 3 + (0.0,) * 3)
+    least = min(cell for cell in column(told).values())
+    assert (
+        "It rests mostly on runs with the search's results swapped for equally long ones of another question (0 of 3"
+        f" right): without these it would still be the likeliest, with {least} (next retrieval distraction, ."
+    ) in part(told, WEIGHED)
+    assert contradictions(told) == []
+
+
+def test_more_runs_that_would_change_nothing_are_not_proposed() -> None:
+    """Its offer is blamed by many runs, to which a few of its own add little."""
+    asked = replace(
+        inputs(replay=Replay(rollouts={frozenset(): (0.0,)})),
+        tools=frozenset(),
+        arms=Arms((1.0,) * 9, offered=(0.0,) * 14 + (1.0,) * 4),
+    )
+    events = tuple(ended("Answer: B"))
+    found = evidence(events, inputs=asked, pivotal=None, trajectory=None, flip=None, ignore_tools=(), outset=(0.0,) * 6)
+    of_group = {("again", ""): 0.01, ("availability", "not_called"): 0.4}
+    rates = ChangeRates(groups={(found.model, found.condition): of_group})
+    attribution = attribute_by_replay(found, rates)
+    assert attribution is not None
+    assert attribution.mechanism == "availability"
+    told = explanation(replace(explained(found), attribution=attribution), conversation=events, rates=rates)
+    said = part(told, "What would tell")
+    assert said.startswith(
+        "8 more replays of all of it, drawn again would tell little. With 7 of these 8 right, “availability”"
+    )
+    assert said.endswith("More repeats of this question in all conditions of its plan would tell more.")

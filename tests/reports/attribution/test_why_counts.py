@@ -251,7 +251,7 @@ def test_a_lost_form_is_told_of_redraws_that_are_wrong_in_any_form() -> None:
     )
     against = part(told, "What speaks against it")
     assert (
-        "Rows that do not fit “format lost”: with its last reply drawn again (2 of them readable at once): 0 of 2 right"
+        "Runs that speak against “format lost”: with its last reply drawn again (2 of them readable at once): 0 of 2 right"
         in against
     )
     assert contradictions(told) == []
@@ -314,7 +314,9 @@ def test_chance_that_most_counted_answers_speak_against_says_so() -> None:
 
 def test_runs_whose_calls_give_something_are_said_to_be_without_calls_that_gave_nothing() -> None:
     swapped = Replay(rollouts={frozenset(): (0.0,), frozenset({"search"}): (1.0,) * 3}, last_reply=(0.0, 0.0))
-    said = "Its calls gave nothing: calling (making calls that give nothing cost it the right answer)"
+    said = (
+        "Its calls gave nothing, so that “calling” is gone also in runs in which calls give results of another question"
+    )
     events = (*searched("gas", "", status="error", error="injected_failure"), *ended("Answer: B"))
     told = told_by(events, mechanism="calling", inputs=inputs(replay=swapped), pivotal=None, trajectory=None, flip=None)
     assert said in part(told, WEIGHED)

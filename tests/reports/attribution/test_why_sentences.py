@@ -211,8 +211,11 @@ def test_a_blamed_result_that_does_not_have_the_answer_is_told_as_such() -> None
             "Event 1 names one option, the right answer, A, carbon dioxide; event 3 names one option, B, molecular"
             " nitrogen, and it answered that.",
         ),
-        # Of one alone, which is its answer, or of results with several nothing is told.
-        ((*searched("gas", "molecular nitrogen"), *ended("Answer: B")), ""),
+        (
+            (*searched("gas", "molecular nitrogen"), *ended("Answer: B")),
+            "Event 1 names one option, B, molecular nitrogen, and it answered that.",
+        ),
+        # Of results with several nothing is told.
         ((*searched("gas", "carbon dioxide or molecular nitrogen"), *ended("Answer: B")), ""),
     ],
 )
@@ -264,11 +267,11 @@ def test_the_result_of_the_code_that_is_named_is_quoted_before_others_with_the_s
     [
         (
             0,
-            "With 7 of these right, “sampling noise” would have .91; with 1 right, “retrieval distraction” would have .84.",
+            "With 7 of these 8 right, “sampling noise” would have .91; with 1 right, “retrieval distraction” would have .84.",
         ),
         (
             6,
-            "With 7 of these right, “sampling noise” would have .98; with 1 right, “retrieval distraction” would have .68.",
+            "With 7 of these 8 right, “sampling noise” would have .98; with 1 right, “retrieval distraction” would have .68.",
         ),
     ],
 )

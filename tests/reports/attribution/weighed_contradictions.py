@@ -90,9 +90,9 @@ def weights_otherwise(told: Explanation, whole: str) -> Iterator[str]:
     cells = [row.without for group in why(told).groups for row in group.rows if row.without]
     turning = [each for each in cells if ";" in each]
     named = whole.count("It rests on runs ")
-    if named > len(turning) or ("It rests on no single kind" in whole and turning):
+    if named > len(turning) or (re.search("It rests (on no single kind|mostly)", whole) and turning):
         yield f"{named} kinds that it rests on, and {cells}"
-    least = re.search(r"without any one of them it is still ((?:under )?\.\d+)", whole)
+    least = re.search(r"(?:it is still|be the likeliest, with) ((?:under )?\.\d+)", whole)
     if least and least[1] != min(cells, key=lambda each: float(each.removeprefix("under "))):
         yield f"at least {least[1]}, and {cells}"
     for other, share in re.findall(r"likelier \((\.\d+); [^.]*? ((?:under )?\.\d+)\)", whole):
