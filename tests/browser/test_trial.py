@@ -312,7 +312,7 @@ def test_replays_are_called_what_they_are_called_above(replays: Site, browse: Br
         each.all_inner_texts()[1:3] for each in (row.locator("td") for row in page.locator(".replays tbody tr").all())
     ]
     cells = [row.locator("td").all_text_contents() for row in page.locator(".run-otherwise").all()]
-    above = {name: f"{came} right" for name, came in cells}
+    above = {name: f"{came} right" for name, came, *_ in cells}
     again = "with all replies after its first result drawn again"
     for words in ("with no result there", "again, the result as it was", again):
         counts = {came for change, came in rows if change == words}
