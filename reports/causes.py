@@ -94,7 +94,7 @@ def ranked(attribution: Attribution) -> list[tuple[Mechanism, float]]:
 def _together(attribution: Attribution) -> bool:
     """Whether sampling noise and the model's own error are likelier together than the cause that is likelier than
     either."""
-    apart = {each: _hundredths(share) for each, share in attribution.shares.items()}
+    apart = {each: hundredths(share) for each, share in attribution.shares.items()}
     needless, first = [apart.get(each, 0) for each in BY_CHANCE], first_of(attribution)
     return first not in (*BY_CHANCE, "unknown") and all(needless) and sum(needless) > apart[first]
 
@@ -129,10 +129,10 @@ def shares_of(attribution: Attribution, also: Collection[Mechanism] = ()) -> Sha
     (cause, probability), *others = ranked(attribution)
     together = _together(attribution)
     also = {*also, *(BY_CHANCE if together else ())}
-    known = {each: _hundredths(share) for each, share in others}
+    known = {each: hundredths(share) for each, share in others}
     named = [(each, known.get(each, 0)) for each in (*known, *(each for each in also if each not in known))]
     told = [each for each in named if each[0] != cause and (each[1] >= POSSIBLE or each[0] in also)]
-    whole = _hundredths(probability)
+    whole = hundredths(probability)
     rest = 100 - whole - sum(share for _, share in told)
     if rest < 0:
         # Two that end in a half were both rounded up.
@@ -142,7 +142,7 @@ def shares_of(attribution: Attribution, also: Collection[Mechanism] = ()) -> Sha
     return Shares(cause, whole, tuple(told), max(rest, 0), needless)
 
 
-def _hundredths(probability: float) -> int:
+def hundredths(probability: float) -> int:
     """What is less likely than not is never shown as one half, and nothing as certain."""
     return min(49 if probability < LIKELY else 99, round(100 * probability))
 

@@ -75,14 +75,13 @@ WEIGHED = "How sure"
 
 def why(told: Explanation) -> Why:
     attribution = told.explained.attribution
-    rests = rests_on(told)
+    starts = attribution is not None and has_starts(named_shares(told, attribution), told)
+    rests = rests_on(told) if starts else ()
     verdict, *more = _sentences(told, rests)
     if attribution is None:
         return Why(_with_lines((verdict, *more)), tuple(run_groups(told, (), {})))
     shares, said = named_shares(told, attribution), _causes_in((verdict, *more))
     weighed = weighing(shares, told, said)
-    if weighed is None or not weighed.starts:
-        rests = ()
     sure = [] if weighed is None else [_how_sure(weighed, tuple(how_much(rests, shares)), told)]
     parts = _with_lines(_explained_names((verdict, *sure, *more), weighed))
     causes = [each.cause for each in weighed.causes if each.cause is not None] if weighed is not None else []

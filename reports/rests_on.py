@@ -1,12 +1,13 @@
 """How much a verdict rests on each kind of run: how likely its cause would be were these runs not there."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.replay_rules import blame_without
-from toolablate.reports.causes import Shares, as_likely, hundred, name_of, quoted_name
+from toolablate.reports.causes import Shares, as_likely, hundred, hundredths, name_of, quoted_name
 from toolablate.reports.changed_runs import Row, levels_of
+from toolablate.reports.run_groups import at_other_steps
 from toolablate.traces.records import Mechanism
 
 
@@ -18,7 +19,7 @@ class WithoutRuns:
     shares: Mapping[Mechanism, float]
 
     def hundredths(self, cause: Mechanism) -> int:
-        return min(99, round(100 * self.shares.get(cause, 0.0)))
+        return hundredths(self.shares.get(cause, 0.0))
 
     @property
     def likeliest(self) -> Mechanism:
@@ -34,7 +35,8 @@ def rests_on(told: Explanation) -> tuple[WithoutRuns, ...]:
     attribution, evidence = told.explained.attribution, told.explained.evidence
     if attribution is None or attribution.method != "replay" or not attribution.shares:
         return ()
-    return tuple(WithoutRuns(row, blame_without(row.level, evidence, told.rates)) for row in levels_of(evidence))
+    rows = [*levels_of(evidence), *(replace(row, aside="") for row in at_other_steps(evidence))]
+    return tuple(WithoutRuns(row, blame_without(row.level, evidence, told.rates)) for row in rows)
 
 
 def beside(each: WithoutRuns, cause: Mechanism) -> str:
@@ -66,19 +68,28 @@ def how_much(found: Sequence[WithoutRuns], shares: Shares) -> Iterator[str]:
             f"It rests on runs {each.row.name} ({each.row.came}): without these {name_of(each.likeliest)} would be"
             f" likelier ({_told(each, each.likeliest)}; {name_of(cause)} {_told(each, cause)})."
         )
+    if len(turning) > MOST:
+        yield f"So it does on {len(turning) - MOST} more kinds of run."
     if turning:
         return
     least = min(found, key=lambda each: each.hundredths(cause))
-    if least.hundredths(cause) < min(HALF, shares.hundredths - MUCH):
+    lost = shares.hundredths - least.hundredths(cause)
+    if lost >= MUCH:
         second = max((each for each in least.shares if each != cause), key=lambda each: least.shares[each])
         yield (
             f"It rests mostly on runs {least.row.name} ({least.row.came}): without these it would still be the"
             f" likeliest, with {_told(least, cause)} (next {name_of(second)}, {_told(least, second)})."
         )
-        return
-    felt = shares.hundredths - least.hundredths(cause) >= FELT
-    which = f" (without those {least.row.name}, {least.row.came})" if felt else ""
-    yield f"It rests on no single kind of run: without any one of them it is still {_told(least, cause)}{which}."
+    elif lost >= FELT:
+        still = f"still {_told(least, cause)} (without those {least.row.name}, {least.row.came})"
+        yield f"It rests on no single kind of run: without any one of them it is {still}."
+    else:
+        yield "It rests on no single kind of run: without any one of them it is about as likely."
+
+
+MOST = 3
+FELT, MUCH = 3, 15
+"""Hundredths that runs have to change a probability by to be named, and to be what it mostly rests on."""
 
 
 def speaking_for(cause: Mechanism, found: Sequence[WithoutRuns], hundredths: int) -> list[WithoutRuns]:
@@ -100,15 +111,6 @@ LEAST_HELP = 0.01
 def told_without(found: Sequence[WithoutRuns], cause: Mechanism) -> str:
     """`with its last reply drawn again: 4 of 4 right (.41 without these); ...`, of the first few."""
     return "; ".join(f"{each.row.told} ({_told(each, cause)} without these)" for each in found[:MOST])
-
-
-HALF = 50
-MUCH = 10
-"""Hundredths that it has to lose without a kind of run, and fall below one half, to rest mostly on it."""
-
-MOST = 3
-FELT = 3
-"""Hundredths that runs have to change a probability by to be named."""
 
 
 def speaking_against(cause: Mechanism, found: Sequence[WithoutRuns], hundredths: int) -> list[WithoutRuns]:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.levels import LAST_REPLY, WITHOUT_TOOLS
+from toolablate.analysis.attribution.replay_rules import OTHER_ANSWERS
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.reports.cause_wording import without_tools
 from toolablate.reports.causes import as_likely, counted_runs, first_of, name_of, sides, tells_form
@@ -92,19 +93,22 @@ def run_groups(told: Explanation, causes: Sequence[Mechanism], weights: Mapping[
         yield from _group(FORM, [row for row in left if row.changed == RE_ASKED], evidence, _Beside())
         left = [row for row in left if row.changed != RE_ASKED]
     rest = [row for row in levels_of(evidence) if row not in counted and row.changed != AS_WAS]
-    told_apart = [_told(row, evidence) for row in (*left, *_at_other_steps(evidence))]
+    told_apart = [_beside(row, evidence, _Beside({}, weights)) for row in (*left, *at_other_steps(evidence))]
     rows = (*told_apart, *(_beside(row, evidence, beside) for row in rest))
     if rows:
         yield RunGroup(NOT_COUNTED if counted else NO_CAUSE, rows)
 
 
-def _at_other_steps(evidence: Evidence) -> Iterator[Row]:
-    """Early answers that stand at no row."""
+def at_other_steps(evidence: Evidence) -> Iterator[Row]:
+    """Early answers that stand at no row: they count by where they turn wrong alone."""
     counted = {row.changed for row in levels_of(evidence)}
     steps = [each for each in asked_at(evidence) if each.step and _row_at(evidence.steps[each.step]) not in counted]
     if steps:
         found = count(steps)
-        yield Row("asked at once after other events", found.asked, found.right, aside="told at its steps")
+        yield Row("asked at once after other events", found.asked, found.right, level=OTHER_ANSWERS, aside=TURNS_ALONE)
+
+
+TURNS_ALONE = "but for where they turn wrong"
 
 
 def _row_at(event: int) -> str:

@@ -115,7 +115,7 @@ def _other_answers(turn: Turn, evidence: Evidence) -> str:
     return f", none of these {one_line(own, max_chars=60)}" if never else ""
 
 
-NOTABLE = 0.25
+NOTABLE = 1 / 3
 """Of answers without tools, from which share on it is told that they are wrong in the same way."""
 
 MOSTLY = 2 / 3

@@ -56,7 +56,7 @@ def would_tell(told: Explanation) -> Iterator[Said]:
     left = [test for test in tests if (row := _so_far(test, told)) is None or row.runs < FEW]
     test = next((test for test in left if not _changes_nothing(test, told)), None)
     if left and test is None:
-        yield f"{FEW} more replays {left[0].what} would tell little. {_by_counts(left[0], told)}{_CONDITIONS}"
+        yield f"{FEW} more replays {left[0].what} would tell little. {_by_counts(left[0], told)} {_more(told)}"
         return
     if test is None:
         within = any(call.by_provider for call in told.explained.evidence.signals.calls)
@@ -64,7 +64,7 @@ def would_tell(told: Explanation) -> Iterator[Said]:
             ": results within a reply of the provider's nobody can keep or exchange. Add a condition with a tool of"
             " ours."
             if within
-            else _conditions(told)
+            else f"{_MADE}. {_more(told)}"
         )
         first, rival, *_ = _candidates(told)
         yield f"No further replay is likely to tell {quoted_name(first)} from {quoted_name(rival)}{why}"
@@ -95,7 +95,6 @@ def _changes_nothing(test: _Test, told: Explanation) -> bool:
 
 
 LEAST_CHANGE = 0.1
-_CONDITIONS = " More repeats of this question in all conditions of its plan would tell more."
 
 _MANY, _HARDLY = FEW - 1, 1
 """Of `FEW` runs, right ones of which it is told what they would make of the probabilities."""
@@ -117,7 +116,8 @@ def _after(test: _Test, told: Explanation) -> list[tuple[Mechanism, float]]:
     attribution, evidence = told.explained.attribution, told.explained.evidence
     if attribution is None or attribution.method != "replay" or not attribution.shares or _of_form(test):
         return []
-    if not (level := _level_of(test, told)):
+    level = _level_of(test, told)
+    if not level or test.change == "--answer-now":  # of forced answers several make one free one
         return []
     found = (blame_with(level, LevelTally(FEW, right), evidence, told.rates) for right in (_MANY, _HARDLY))
     return [max(shares.items(), key=lambda each: each[1]) for shares in found]
@@ -176,11 +176,12 @@ def _unreadable(test: _Test, told: Explanation) -> str:
 _MADE = f"; those that can were made {FEW} times already"
 
 
-def _conditions(told: Explanation) -> str:
+def _more(told: Explanation) -> str:
+    """What would tell where replays do not."""
     arms = told.explained.evidence.inputs.arms
     if arms.offered or arms.sham or arms.placebo:
-        return f"{_MADE}. More repeats of this question in all conditions of its plan would."
-    return f"{_MADE}. More conditions in its plan would, each of which adds one thing (a ladder)."
+        return "More repeats of this question in all conditions of its plan may."
+    return "More conditions in its plan may, each of which adds one thing (a ladder)."
 
 
 def _shares(told: Explanation) -> dict[Mechanism, float]:

@@ -181,8 +181,8 @@ class Execution:
             if end.done():
                 self.ended = end.result()
             await self._until_quiet(output)
-            if self.ended is None and end.done():
-                self.ended = end.result()
+            if self.ended is None and end.done() and not self.output.idle:
+                self.ended, self.output.truncated = end.result(), True
             # The reply says it too, and is heard where a flood has cost the message; it may overtake what was printed.
             if self._raised:
                 self.output.take("error", self._raised)

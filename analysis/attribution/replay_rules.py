@@ -2,13 +2,14 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
 from typing import Literal
 
 import numpy as np
 
+from toolablate.analysis.attribution.belief import Trajectory
 from toolablate.analysis.attribution.change_rates import ChangeRates, Part, Step, SteppedTrial, Where
 from toolablate.analysis.attribution.decomposition import Replay, ToolKind
 from toolablate.analysis.attribution.evidence import (
@@ -121,9 +122,38 @@ def before_runs(evidence: Evidence, rates: ChangeRates) -> dict[Mechanism, float
 
 
 def blame_without(what: str, evidence: Evidence, rates: ChangeRates) -> dict[Mechanism, float]:
-    """As `blame`, were the runs of one kind not there (`Level.what`): how much the verdict rests on them."""
-    lost = _lost_by_form(evidence)
-    return _blame(evidence, rates, lost, as_if=lambda each, tally: NO_RUNS if each == what else tally)
+    """As `blame`, were the runs of one kind not there (`Level.what`, or `OTHER_ANSWERS`): how much the verdict rests on
+    them. Where the belief falls is found anew without them."""
+    left = _without_answers(_steps_of(what, evidence), evidence, rates)
+    return _blame(left, rates, _lost_by_form(left), as_if=lambda each, tally: NO_RUNS if each == what else tally)
+
+
+OTHER_ANSWERS = "early answers that are no level"
+"""They tell where the belief falls alone."""
+
+
+def _steps_of(what: str, evidence: Evidence) -> set[int]:
+    """The steps at which runs of this kind tell what the model believes."""
+    asked = {each.step for each in (evidence.trajectory.beliefs if evidence.trajectory else ())}
+    of_levels = {
+        level.what: level.purpose.step
+        for levels in told_levels(evidence)
+        for level in levels
+        if level.purpose is not None and level.purpose.step is not None
+    }
+    if evidence.last_reply:
+        of_levels[LAST_REPLY] = len(evidence.steps) - 1
+    if what == OTHER_ANSWERS:
+        return asked - {*of_levels.values()}
+    return asked & {of_levels[what]} if what in of_levels else set()
+
+
+def _without_answers(steps: Set[int], evidence: Evidence, rates: ChangeRates) -> Evidence:
+    if not steps or evidence.trajectory is None:
+        return evidence
+    beliefs = tuple(each for each in evidence.trajectory.beliefs if each.step not in steps)
+    left = replace(evidence, trajectory=Trajectory(beliefs) if beliefs else None, flip=None)
+    return replace(left, flip=likeliest_fall(left, blame(left, rates)))
 
 
 def blame_with(what: str, more: LevelTally, evidence: Evidence, rates: ChangeRates) -> dict[Mechanism, float]:

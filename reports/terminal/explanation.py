@@ -67,7 +67,8 @@ def runs_table(groups: Sequence[RunGroup], weight: str) -> Table:
     for group in groups:
         table_of.add_row(Text(group.title, style="bold"), Text(group.total, style="bold"))
         for each in group.rows:
-            table_of.add_row(Padding(inert(each.name), (0, 0, 0, 2)), Text(each.came), Text(each.without))
+            beside = [Text(each.without)] if weight else []
+            table_of.add_row(Padding(inert(each.name), (0, 0, 0, 2)), Text(each.came), *beside)
     return table_of
 
 

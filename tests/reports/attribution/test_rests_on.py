@@ -7,10 +7,11 @@ from tests.analysis.attribution.stories import ended
 from tests.reports.attribution.contradictions import contradictions
 from tests.reports.attribution.samples import evidence, explained, explanation, inputs, part
 
+from toolablate.analysis.attribution.belief import Trajectory
 from toolablate.analysis.attribution.change_rates import ChangeRates
 from toolablate.analysis.attribution.decomposition import Arms, Replay
 from toolablate.analysis.attribution.evidence import Explanation
-from toolablate.analysis.attribution.levels import LAST_REPLY
+from toolablate.analysis.attribution.levels import LAST_REPLY, told_levels
 from toolablate.analysis.attribution.replay_rules import attribute_by_replay, before_runs, blame, blame_without
 from toolablate.reports.plain_why import WEIGHED, why
 
@@ -49,7 +50,7 @@ def test_runs_without_which_another_cause_would_be_likelier_are_named() -> None:
 
 
 def test_what_no_single_kind_of_run_decides_says_so() -> None:
-    told = told_of(4, (1.0,))
+    told = told_of(0, (0.0,) * 3, without_tools=(0.0,) * 6)
     assert "It rests on no single kind of run: without any one of them it is still ." in part(told, WEIGHED)
     assert not any(";" in cell for cell in column(told).values())
     assert contradictions(told) == []
@@ -83,11 +84,11 @@ def test_runs_that_are_left_out_no_longer_speak_for_a_cause(right: int) -> None:
 
 
 def test_what_rests_mostly_on_one_kind_of_run_names_it_and_the_next_cause() -> None:
-    told = told_of(0, (0.0,) * 3, without_tools=(1.0,) * 3 + (0.0,) * 3)
+    told = told_of(4, (1.0,))
     least = min(cell for cell in column(told).values())
     assert (
-        "It rests mostly on runs with the search's results swapped for equally long ones of another question (0 of 3"
-        f" right): without these it would still be the likeliest, with {least} (next retrieval distraction, ."
+        "It rests mostly on runs with its last reply drawn again (4 of 5 right): without these it would still be the"
+        f" likeliest, with {least} (next retrieval distraction, ."
     ) in part(told, WEIGHED)
     assert contradictions(told) == []
 
@@ -111,4 +112,20 @@ def test_more_runs_that_would_change_nothing_are_not_proposed() -> None:
     assert said.startswith(
         "8 more replays of all of it, drawn again would tell little. With 7 of these 8 right, “availability”"
     )
-    assert said.endswith("More repeats of this question in all conditions of its plan would tell more.")
+    assert said.endswith("More repeats of this question in all conditions of its plan may.")
+
+
+def test_answers_that_tell_where_the_belief_falls_go_with_their_runs() -> None:
+    """Without early answers after the result nothing says that it turned there."""
+    told = explanation(explained(evidence(pivotal=None)))
+    found, rates = told.explained.evidence, told.rates
+    assert found.flip is not None
+    assert found.trajectory is not None
+    last = len(found.steps) - 1
+    whole = blame(found, rates)
+    beliefs = tuple(each for each in found.trajectory.beliefs if each.step != last)
+    bare = replace(found, trajectory=Trajectory(beliefs), flip=None)
+    (at_last,) = {level.what for level in told_levels(found)[0] if level.purpose and level.purpose.step == last}
+    left = blame_without(at_last, found, rates)
+    assert left == pytest.approx(blame(bare, rates))
+    assert left["retrieval_distraction"] < whole["retrieval_distraction"] - 0.05
