@@ -157,7 +157,7 @@ def _without_answers(steps: Set[int], evidence: Evidence, rates: ChangeRates) ->
 
 
 def blame_with(what: str, more: LevelTally, evidence: Evidence, rates: ChangeRates) -> dict[Mechanism, float]:
-    """As `blame`, with more runs of one kind: what these would tell."""
+    """As `blame`, with more runs of one kind: what these would tell. Where the belief falls stays as it is."""
 
     def summed(each: str, tally: LevelTally) -> LevelTally:
         return LevelTally(tally.runs + more.runs, tally.right + more.right) if each == what else tally
