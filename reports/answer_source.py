@@ -7,7 +7,6 @@ from string import ascii_uppercase
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.signals.signal_types import Form
 from toolablate.reports.causes import first_of
-from toolablate.reports.changed_runs import capital
 from toolablate.reports.happened import (
     FORMS_OF,
     OF_FORMS,
@@ -172,11 +171,13 @@ def course(told: Explanation) -> Iterator[str]:
     for (event, letter), after in zip(gave, [*(event for event, _ in gave[1:]), last], strict=True):
         which = "the right answer, " if letter in target.letters else ""
         taken = _named_in(told, [options[letter]], event)
-        took = f", and its next replies name it (event {taken})" if taken is not None and taken < after else ""
-        said.append(f"event {event} names one option, {which}{letter}, {one_line(options[letter], max_chars=60)}{took}")
+        took = f", its next replies name it (event {taken})" if taken is not None and taken < after else ""
+        option, call = one_line(options[letter], max_chars=60), told.conversation[event]
+        tool = one_line(call.call.name) if isinstance(call, ToolCall) else ""
+        said.append(f"{tool} gave one option alone, {which}{letter}, {option} (event {event}){took}")
     same = gave[-1][1] == final[0]
     end = ", and it answered that" if same else f"; it answered {final[0]} all the same"
-    yield f"{capital('; '.join(said))}{end}."
+    yield f"{'; '.join(said)}{end}."
 
 
 MOST_GIVEN = 4

@@ -36,6 +36,7 @@ from toolablate.reports.changed_runs import (
     REPEATS,
     Row,
     by_calls,
+    is_of,
     levels_of,
     of_scores,
     total,
@@ -93,7 +94,11 @@ def _misfits(
     told_for = cause not in BY_CHANCE and (bears_difference(pair) or pair[0].share <= pair[1].share)
     shown = pair if told_for else []
     likely = dict([(shares.cause, shares.hundredths), *shares.others])[cause]
-    weighed = [each for each in speaking_against(cause, rests, likely) if each.row not in shown]
+    weighed = [
+        each
+        for each in speaking_against(cause, rests, likely)
+        if each.row not in shown and _is_otherwise(each.row, cause, evidence)
+    ]
     rows = [each.row for each in weighed] or _rows_against(cause, attribution, evidence)
     rows += _ignoring(cause, evidence)
     early = list(early_answers_against(cause, told))
@@ -117,6 +122,15 @@ def _misfits(
         yield from _answers_without_tools(cause, shares, evidence)
     # Of several that are as likely each line says of which it speaks.
     yield from (f"Against {quoted_name(cause)}: {each[:1].lower()}{each[1:]}" if undecided else each for each in early)
+
+
+def _is_otherwise(row: Row, cause: Mechanism, evidence: Evidence) -> bool:
+    """Whether its counts go against a cause too: what weighs against it by what they say of others has its place in the
+    table of all runs. Of sampling noise both do: wrong draws, and what is right only where something is taken away."""
+    if cause == "sampling_noise":
+        return True
+    wrong_is = cause != "own_error" and is_of(row, sides(cause, evidence)[0])
+    return row.share <= RIGHT if wrong_is else row.share >= RIGHT
 
 
 def _among_calls(cause: Mechanism, evidence: Evidence) -> Iterator[str]:

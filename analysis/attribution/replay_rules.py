@@ -123,9 +123,9 @@ def before_runs(evidence: Evidence, rates: ChangeRates) -> dict[Mechanism, float
 
 def blame_without(what: str, evidence: Evidence, rates: ChangeRates) -> dict[Mechanism, float]:
     """As `blame`, were the runs of one kind not there (`Level.what`, or `OTHER_ANSWERS`): how much the verdict rests on
-    them. Where the belief falls is found anew without them."""
-    left = _without_answers(_steps_of(what, evidence), evidence, rates)
-    return _blame(left, rates, _lost_by_form(left), as_if=lambda each, tally: NO_RUNS if each == what else tally)
+    them. Their level stays, without any; where the belief falls is found anew without them."""
+    lost, of_fall = _lost_by_form(evidence), _without_answers(_steps_of(what, evidence), evidence, rates)
+    return _blame(of_fall, rates, lost, as_if=lambda each, tally: NO_RUNS if each == what else tally)
 
 
 OTHER_ANSWERS = "early answers that are no level"
@@ -149,11 +149,12 @@ def _steps_of(what: str, evidence: Evidence) -> set[int]:
 
 
 def _without_answers(steps: Set[int], evidence: Evidence, rates: ChangeRates) -> Evidence:
+    """With the place at which the belief falls by the answers at other steps."""
     if not steps or evidence.trajectory is None:
         return evidence
     beliefs = tuple(each for each in evidence.trajectory.beliefs if each.step not in steps)
     left = replace(evidence, trajectory=Trajectory(beliefs) if beliefs else None, flip=None)
-    return replace(left, flip=likeliest_fall(left, blame(left, rates)))
+    return replace(evidence, flip=likeliest_fall(left, blame(left, rates)))
 
 
 def blame_with(what: str, more: LevelTally, evidence: Evidence, rates: ChangeRates) -> dict[Mechanism, float]:

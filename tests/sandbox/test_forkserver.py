@@ -2,19 +2,15 @@
 
 import asyncio
 import os
-import shutil
 import signal
 import tempfile
-import venv
 from collections.abc import AsyncIterator
-from importlib.metadata import Distribution, distribution
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
+from tests.sandbox.environments import environment_in
 
 from toolablate.sandbox import Kernel, KernelUnavailable, Sandbox, WorkFile, open_sandbox
 from toolablate.sandbox.backends import forkserver
@@ -98,29 +94,6 @@ async def test_file_is_placed_whole_or_not_at_all(sandbox: Sandbox, size: int) -
 async def test_kernel_works_though_its_folder_is_full(sandbox: Sandbox) -> None:
     kernel = await sandbox.start([WorkFile("data.bin", bytes(19_990_000))])
     assert (await kernel.execute("6 * 7")).text == "42\n"
-
-
-def environment_in(folder: Path) -> str:
-    """A virtual environment with what a kernel needs and a module of its own; gives its interpreter."""
-    venv.create(folder, symlinks=True)
-    (site,) = folder.glob("lib/python*/site-packages")
-    for each in with_what_it_needs("ipykernel", {}).values():
-        for file in each.files or ():
-            if ".." not in file.parts:
-                (site / file).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(file.locate(), site / file)
-    (site / "late.py").write_text("x = 42")
-    return str(folder / "bin/python")
-
-
-def with_what_it_needs(name: str, found: dict[str, Distribution]) -> dict[str, Distribution]:
-    """A distribution and those that it needs, which are added to those that are `found`."""
-    if (canonical := canonicalize_name(name)) not in found:
-        found[canonical] = distribution(name)
-        for wanted in map(Requirement, found[canonical].requires or ()):
-            if wanted.marker is None or wanted.marker.evaluate({"extra": ""}):
-                with_what_it_needs(wanted.name, found)
-    return found
 
 
 @in_one_loop

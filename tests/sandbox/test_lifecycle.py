@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.sandbox.environments import environment_in
 
 from toolablate.sandbox import Kernel, KernelUnavailable, Sandbox, open_sandbox
 from toolablate.sandbox.python import Python, find_python
@@ -237,20 +238,20 @@ async def test_bad_python_is_named(python: str) -> None:
     await sandbox.close()
 
 
-@pytest.fixture
-def index_with_password() -> Iterator[Path]:
-    file = Path(sys.prefix, "uv.toml")
-    file.write_text('index-url = "https://me:hunter2@index.example/"', encoding="utf-8")
-    find_python.cache_clear()
-    yield file
-    file.unlink()
-    find_python.cache_clear()
+@pytest.fixture(scope="module")
+def python_with_an_index() -> Iterator[str]:
+    """An environment of its own, with the password of a package index: in ours the file would come and go while other
+    tests start kernels."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        python = environment_in(Path(folder, "env"))
+        Path(folder, "env", "uv.toml").write_text('index-url = "https://me:hunter2@index.example/"', encoding="utf-8")
+        yield python
 
 
 @in_one_loop
 @pytest.mark.parametrize("backend", ["forkserver", "bubblewrap"])
-async def test_password_of_a_package_index_is_hidden(backend: str, index_with_password: Path, start: Start) -> None:
-    sandbox = open_sandbox(backend)
+async def test_password_of_a_package_index_is_hidden(backend: str, python_with_an_index: str, start: Start) -> None:
+    sandbox = open_sandbox(backend, python=python_with_an_index)
     try:
         kernel = await start(sandbox)
         listed = await kernel.execute("import os, sys; 'uv.toml' in os.listdir(sys.prefix)")

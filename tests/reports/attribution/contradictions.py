@@ -19,7 +19,7 @@ from toolablate.reports import turn
 from toolablate.reports.causes import CAUSES, WORDS, ranked, sides, unchanged
 from toolablate.reports.changed_runs import Row, by_calls, levels_of, uncounted
 from toolablate.reports.html.beliefs import falling
-from toolablate.reports.plain_why import WEIGHED, why
+from toolablate.reports.plain_why import WEIGHED, Why, why
 from toolablate.reports.run_groups import COUNTED, FORM, WITH, WITHOUT
 from toolablate.reports.terminal.explanation import MOST_LINES, explanation_view, step_lines, steps_table
 from toolablate.reports.turn import asked_at, split_at, turn_of
@@ -48,10 +48,10 @@ def sections(shown: str) -> dict[str, str]:
 
 def contradictions(told: Explanation) -> list[str]:
     shown = page(explanation_view(told))
-    return [*_of_sentences(told, sections(shown)), *_of_commands(shown)]
+    return [*_of_sentences(told, why(told), sections(shown)), *_of_commands(shown)]
 
 
-def _of_sentences(told: Explanation, text: dict[str, str]) -> Iterator[str]:
+def _of_sentences(told: Explanation, found: Why, text: dict[str, str]) -> Iterator[str]:
     attribution, whole = told.explained.attribution, " ".join(text.get(part, "") for part in PARTS)
     yield from _of_events(told, whole)
     yield from _of_marks(told, whole)
@@ -63,16 +63,16 @@ def _of_sentences(told: Explanation, text: dict[str, str]) -> Iterator[str]:
         yield f"lists say that it turned at event {in_lists}: {[*falling(told)]}"
     yield from _of_the_verdict(attribution, text["Verdict"])
     yield from _of_probabilities(text)
-    yield from _of_groups(told)
-    yield from _of_counts(told, whole)
-    yield from _of_sums(told, whole)
-    yield from _of_replays(told, attribution, text["Verdict"])
+    yield from _of_groups(found)
+    yield from _of_counts(told, found, whole)
+    yield from _of_sums(found, whole)
+    yield from _of_replays(found, attribution, text["Verdict"])
     yield from _of_early_answers(told, text["Verdict"], text.get(AGAINST, ""))
     of_several = text["How we know"] if text["Verdict"].startswith("Undecided") else ""
     yield from _of_rivals(attribution, text.get(AGAINST, ""), f"{text.get(OTHERS, '')} {of_several}")
     yield from _of_rows_for(attribution, text)
-    yield from weighed_otherwise(told, attribution, text)
-    yield from weights_otherwise(told, text.get(WEIGHED, ""))
+    yield from weighed_otherwise(told, found, attribution, text)
+    yield from weights_otherwise(found, text.get(WEIGHED, ""))
     yield from sourced_otherwise(told, whole)
     yield from _of_definitions(whole)
 
@@ -86,13 +86,13 @@ def _right_of(count: str) -> tuple[int, int]:
     return int(right), int(runs)
 
 
-def _of_groups(told: Explanation) -> Iterator[str]:
+def _of_groups(found: Why) -> Iterator[str]:
     """No row stands in two groups, and the total of a group is that of its rows."""
-    groups = why(told).groups
+    groups = found.groups
     names = [name for each in groups for name, *_ in each.rows]
     if len(names) != len(set(names)):
         yield f"a row stands twice: {names}"
-    if _graded(told):
+    if _graded(found):
         return
     for each in groups:
         counts = [_right_of(count) for _, count, _ in each.rows]
@@ -101,27 +101,27 @@ def _of_groups(told: Explanation) -> Iterator[str]:
             yield f"{each.heading}, and its rows have {total}"
 
 
-def _totals(told: Explanation) -> dict[str, tuple[int, int]]:
+def _totals(found: Why) -> dict[str, tuple[int, int]]:
     """By `Without`, `With` or `Counted`."""
     known = (WITHOUT, WITH, COUNTED, FORM.split()[0])
-    found: dict[str, tuple[int, int]] = {}
-    for each in why(told).groups:
+    sums: dict[str, tuple[int, int]] = {}
+    for each in found.groups:
         # Those with calls, and without any, are of one side.
         name = re.split(r"[ ,]", each.title)[0]
         if name in known:
-            (right, runs), before = _right_of(each.total.removesuffix(" right")), found.get(name, (0, 0))
-            found[name] = right + before[0], runs + before[1]
-    return found
+            (right, runs), before = _right_of(each.total.removesuffix(" right")), sums.get(name, (0, 0))
+            sums[name] = right + before[0], runs + before[1]
+    return sums
 
 
-def _of_counts(told: Explanation, whole: str) -> Iterator[str]:
+def _of_counts(told: Explanation, found: Why, whole: str) -> Iterator[str]:
     """Counts of sentences are those of a row, of a group, or of early answers."""
-    if _graded(told):
+    if _graded(found):
         return
     evidence = told.explained.evidence
-    known = {_right_of(count) for each in why(told).groups for _, count, _ in each.rows} | {*_totals(told).values()}
-    known |= {_right_of(each.total.removesuffix(" right")) for each in why(told).groups if each.total}
-    both = [total for name, total in _totals(told).items() if name in (WITHOUT, WITH)]
+    known = {_right_of(count) for each in found.groups for _, count, _ in each.rows} | {*_totals(found).values()}
+    known |= {_right_of(each.total.removesuffix(" right")) for each in found.groups if each.total}
+    both = [total for name, total in _totals(found).items() if name in (WITHOUT, WITH)]
     known |= {(sum(right for right, _ in both), sum(runs for _, runs in both))} if both else set()
     known |= {_sum(rows) for cause in CAUSES for rows in sides(cause, evidence) if rows}
     known.add(_at_outset(evidence))
@@ -140,9 +140,9 @@ def _of_counts(told: Explanation, whole: str) -> Iterator[str]:
             known |= {_sum([row for row in rows if row.changed in gone]) for rows in sides(cause, evidence)}
     for event in range(len(told.conversation)):
         known |= {(each.right, each.asked) for each in split_at(event, evidence) if each}
-    for found in _RIGHT.findall(whole):
-        if (int(found[0]), int(found[1])) not in known:
-            yield f"{found} is not in the table, {sorted(known)}: {whole}"
+    for said in _RIGHT.findall(whole):
+        if (int(said[0]), int(said[1])) not in known:
+            yield f"{said} is not in the table, {sorted(known)}: {whole}"
 
 
 def _sum(rows: list[Row]) -> tuple[int, int]:
@@ -159,24 +159,23 @@ def _at_outset(evidence: Evidence) -> tuple[int, int]:
 _SUMS = re.compile(r"All its runs together: without it (\d+) of (\d+) right, with it (\d+) of (\d+) right")
 
 
-def _of_sums(told: Explanation, whole: str) -> Iterator[str]:
+def _of_sums(found: Why, whole: str) -> Iterator[str]:
     """Of all rows of each side."""
     sums = _SUMS.search(whole)
-    if sums is None or _graded(told):
+    if sums is None or _graded(found):
         return
-    found = [*map(int, sums.groups())]
-    totals = _totals(told)
-    if found != [*totals[WITHOUT], *totals[WITH]]:
-        yield f"{found}, and the table has {totals}"
+    said, totals = [*map(int, sums.groups())], _totals(found)
+    if said != [*totals[WITHOUT], *totals[WITH]]:
+        yield f"{said}, and the table has {totals}"
 
 
-def _of_replays(told: Explanation, attribution: Attribution, verdict: str) -> Iterator[str]:
+def _of_replays(found: Why, attribution: Attribution, verdict: str) -> Iterator[str]:
     """So many as the rows that count have; counted, or not."""
-    mine = sum(runs for _, runs in _totals(told).values()) if not _graded(told) else None
+    mine = sum(runs for _, runs in _totals(found).values()) if not _graded(found) else None
     said = re.search(r"the (\d+) answers counted below", verdict)
     if said and mine is not None and int(said[1]) != mine:
         yield f"{said[0]}, and the table has {mine}"
-    form = _totals(told).get(FORM.split()[0]) if not _graded(told) else None
+    form = _totals(found).get(FORM.split()[0]) if not _graded(found) else None
     once_more = re.search(r"from (\d+) answers? that it was asked for once more", verdict)
     if once_more and form and int(once_more[1]) != form[1]:
         yield f"other answers for the form than {form}: {once_more[0]}"
@@ -184,8 +183,8 @@ def _of_replays(told: Explanation, attribution: Attribution, verdict: str) -> It
         yield f"counted, or not: {verdict}"
 
 
-def _graded(told: Explanation) -> bool:
-    return any("mean " in count for each in why(told).groups for _, count, _ in each.rows)
+def _graded(found: Why) -> bool:
+    return any("mean " in count for each in found.groups for _, count, _ in each.rows)
 
 
 # Probabilities.

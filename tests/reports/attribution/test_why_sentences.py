@@ -200,7 +200,7 @@ def test_a_blamed_result_that_does_not_have_the_answer_is_told_as_such() -> None
     [
         (
             (*searched("gas", "Carbon dioxide, of course."), *ended("Answer: B")),
-            "Event 1 names one option, the right answer, A, carbon dioxide; it answered B all the same.",
+            "web_search gave one option alone, the right answer, A, carbon dioxide (event 1); it answered B all the same.",
         ),
         (
             (
@@ -208,12 +208,12 @@ def test_a_blamed_result_that_does_not_have_the_answer_is_told_as_such() -> None
                 *ran("f(1)", "molecular nitrogen"),
                 *ended("By that it is molecular nitrogen.\nAnswer: B"),
             ),
-            "Event 1 names one option, the right answer, A, carbon dioxide; event 3 names one option, B, molecular"
-            " nitrogen, and it answered that.",
+            "web_search gave one option alone, the right answer, A, carbon dioxide (event 1); python gave one option"
+            " alone, B, molecular nitrogen (event 3), and it answered that.",
         ),
         (
             (*searched("gas", "molecular nitrogen"), *ended("Answer: B")),
-            "Event 1 names one option, B, molecular nitrogen, and it answered that.",
+            "web_search gave one option alone, B, molecular nitrogen (event 1), and it answered that.",
         ),
         # Of results with several nothing is told.
         ((*searched("gas", "carbon dioxide or molecular nitrogen"), *ended("Answer: B")), ""),
@@ -225,7 +225,7 @@ def test_the_course_of_a_trial_is_which_results_gave_one_option_and_what_it_then
     told = told_by(events, mechanism="own_error", trajectory=None, flip=None)
     verdict = part(told, "Verdict")
     before_its_words = verdict.partition(" Its last reply says")[0]
-    assert before_its_words.endswith(said) if said else "names one option" not in verdict
+    assert before_its_words.endswith(said) if said else "one option alone" not in verdict
     assert contradictions(told) == []
 
 

@@ -10,7 +10,7 @@ from toolablate.reports.causes import CAUSES, counted_runs, sides
 from toolablate.reports.changed_runs import Row
 from toolablate.reports.happened import answers_of
 from toolablate.reports.named_causes import named_shares
-from toolablate.reports.plain_why import WEIGHED, why
+from toolablate.reports.plain_why import WEIGHED, Why
 from toolablate.reports.run_groups import WITHOUT
 from toolablate.traces.records import Attribution, Mechanism, ToolCall
 
@@ -18,16 +18,18 @@ _COUNT = re.compile(r"\b(\d+) of (\d+)\b")
 Table = Sequence[tuple[str, ...]]
 
 
-def weighed_otherwise(told: Explanation, attribution: Attribution, text: Mapping[str, str]) -> Iterator[str]:
+def weighed_otherwise(
+    told: Explanation, found: Why, attribution: Attribution, text: Mapping[str, str]
+) -> Iterator[str]:
     """Its probabilities add to 1 and are those of the sentences, its counts those of the rows and of their groups."""
-    table = next((part.table for part in why(told).parts if part.title == WEIGHED), ())
+    table = next((part.table for part in found.parts if part.title == WEIGHED), ())
     if not table:
         return
     if not all(row[-1] in text.get(WEIGHED, "") for row in table):
         yield f"a table that is not on the page: {text}"
     yield from _of_probabilities(table, text)
     yield from _of_runs(table, told.explained.evidence, named_shares(told, attribution).cause)
-    yield from _of_printed_rows(table, told)
+    yield from _of_printed_rows(table, found)
     names = {row[0] for row in table}
     for cause, (name, _) in CAUSES.items():
         tested = sides(cause, told.explained.evidence)[0] or cause in BY_CHANCE
@@ -64,9 +66,9 @@ def _of_runs(table: Table, evidence: Evidence, first: Mechanism) -> Iterator[str
             yield f"{name}: {said}, and its intervals are {bounds}"
 
 
-def _of_printed_rows(table: Table, told: Explanation) -> Iterator[str]:
+def _of_printed_rows(table: Table, found: Why) -> Iterator[str]:
     """Whoever adds up the rows of the page that are without a cause has the count of its line."""
-    groups = why(told).groups
+    groups = found.groups
     if any("mean " in came for group in groups for _, came, _ in group.rows):
         return
     for name, *counts, _ in table[1:]:
@@ -80,14 +82,14 @@ def _of_printed_rows(table: Table, told: Explanation) -> Iterator[str]:
             if group.title.startswith(f"{WITHOUT} “{name}”")
             or name in row.partition("; without ")[2].partition(";")[0].split(" and ")
         ]
-        found = sum(right for right, _ in without), sum(runs for _, runs in without)
-        if found != (int(said[1]), int(said[2])):
-            yield f"{name}: {counts}, and its rows add to {found}: {groups}"
+        added = sum(right for right, _ in without), sum(runs for _, runs in without)
+        if added != (int(said[1]), int(said[2])):
+            yield f"{name}: {counts}, and its rows add to {added}: {groups}"
 
 
-def weights_otherwise(told: Explanation, whole: str) -> Iterator[str]:
+def weights_otherwise(found: Why, whole: str) -> Iterator[str]:
     """What a verdict is said to rest on is what its column has."""
-    cells = [row.without for group in why(told).groups for row in group.rows if row.without]
+    cells = [row.without for group in found.groups for row in group.rows if row.without]
     turning = [each for each in cells if ";" in each]
     named = whole.count("It rests on runs ")
     if named > len(turning) or (re.search("It rests (on no single kind|mostly)", whole) and turning):
@@ -114,7 +116,8 @@ def sourced_otherwise(told: Explanation, whole: str) -> Iterator[str]:
         if not any(each in outputs.get(int(event), "") for each in answers):
             yield f"an answer that event {event} has not: {whole}"
     options = dict(zip("ABCDEFGH", told.question.choices, strict=False))
-    for event, letter in re.findall(r"vent (\d+) names one option, (?:the right answer, )?([A-H]), ", whole):
+    alone = r"gave one option alone, (?:the right answer, )?([A-H]), .{1,70}? \(event (\d+)\)"
+    for letter, event in re.findall(alone, whole):
         if options[letter].lower() not in outputs.get(int(event), ""):
             yield f"an option that event {event} has not: {whole}"
     right = re.search(r"The result of event (\d+) has the right answer, ([^;]*);", whole)
