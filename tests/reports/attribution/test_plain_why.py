@@ -31,7 +31,6 @@ from toolablate.reports.answer_source import stands_in
 from toolablate.reports.causes import counted_runs, ranked, shares_of, sides
 from toolablate.reports.changed_runs import levels_of
 from toolablate.reports.happened import Happened
-from toolablate.reports.rests_on import WithoutRuns
 from toolablate.reports.turn import Count, Turn
 from toolablate.reports.why_against import named_shares
 from toolablate.reports.would_tell import _Test
@@ -246,8 +245,8 @@ FAULTS: Mapping[str, tuple[str, Any]] = {
     "a row that does not say what it is without": ("run_groups.is_of", lambda *_: False),
     "another turn in lists": ("turn.as_told", lambda found, _: found.model_copy(update={"turned_at": 99})),
     "a row for a cause and against it": (
-        "why_against.speaking_against",
-        lambda cause, found, _: [WithoutRuns(replace(each.row, level=""), {cause: 0.99}) for each in found],
+        "why_against._rows_against",
+        lambda cause, _, evidence: sides(cause, evidence)[0],
     ),
     "a command that is none": ("would_tell._beside_chance", lambda *_: _Test(1, "--swaps", "", "lock_in", "calling")),
 }
