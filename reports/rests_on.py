@@ -87,25 +87,16 @@ def how_much(found: Sequence[WithoutRuns], shares: Shares) -> Iterator[str]:
         yield "It rests on no single kind of run: without any one of them it is about as likely."
 
 
-MOST = 3
-FELT, MUCH = 3, 15
-"""Hundredths that runs have to change a probability by to be named, and to be what it mostly rests on."""
-
-
-def speaking_for(cause: Mechanism, found: Sequence[WithoutRuns], hundredths: int) -> list[WithoutRuns]:
-    """Kinds of run without which a cause would be less likely than it is, the weightiest first."""
-    speak = [each for each in found if each.hundredths(cause) <= hundredths - FELT]
+def speaking_for(cause: Mechanism, found: Sequence[WithoutRuns], likely: int) -> list[WithoutRuns]:
+    """Kinds of run without which a cause is less likely than it is (`likely`, in hundredths), the weightiest first."""
+    speak = [each for each in found if each.hundredths(cause) <= likely - FELT]
     return sorted(speak, key=lambda each: each.hundredths(cause))
 
 
-def helped(each: WithoutRuns, cause: Mechanism, with_them: Mapping[Mechanism, float]) -> str:
-    """The other cause that these runs make likelier by most, as a clause; empty where none gains a hundredth."""
-    gains = {other: share - each.shares.get(other, 0.0) for other, share in with_them.items() if other != cause}
-    most = max(gains, key=lambda other: gains[other], default=None)
-    return f"; they speak for {quoted_name(most)}" if most is not None and gains[most] >= LEAST_HELP else ""
-
-
-LEAST_HELP = 0.01
+def speaking_against(cause: Mechanism, found: Sequence[WithoutRuns], likely: int) -> list[WithoutRuns]:
+    """Those without which it is likelier."""
+    against = [each for each in found if each.hundredths(cause) >= likely + FELT]
+    return sorted(against, key=lambda each: -each.hundredths(cause))
 
 
 def told_without(found: Sequence[WithoutRuns], cause: Mechanism) -> str:
@@ -113,7 +104,13 @@ def told_without(found: Sequence[WithoutRuns], cause: Mechanism) -> str:
     return "; ".join(f"{each.row.told} ({_told(each, cause)} without these)" for each in found[:MOST])
 
 
-def speaking_against(cause: Mechanism, found: Sequence[WithoutRuns], hundredths: int) -> list[WithoutRuns]:
-    """Kinds of run without which a cause would be likelier than it is, the weightiest first."""
-    against = [each for each in found if each.hundredths(cause) >= hundredths + FELT]
-    return sorted(against, key=lambda each: -each.hundredths(cause))
+def helped(each: WithoutRuns, cause: Mechanism, with_them: Mapping[Mechanism, float]) -> str:
+    """The other cause that these runs make likelier by most, as a clause; empty where none gains a hundredth."""
+    gains = {other: share - each.shares.get(other, 0.0) for other, share in with_them.items() if other != cause}
+    most = max(gains, key=lambda other: gains[other], default=None)
+    return f"; they speak for {quoted_name(most)}" if most is not None and gains[most] >= 0.01 else ""
+
+
+MOST = 3
+FELT, MUCH = 3, 15
+"""Hundredths that runs have to change a probability by to be named, and to be what it mostly rests on."""

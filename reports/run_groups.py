@@ -105,10 +105,8 @@ def at_other_steps(evidence: Evidence) -> Iterator[Row]:
     steps = [each for each in asked_at(evidence) if each.step and _row_at(evidence.steps[each.step]) not in counted]
     if steps:
         found = count(steps)
-        yield Row("asked at once after other events", found.asked, found.right, level=OTHER_ANSWERS, aside=TURNS_ALONE)
-
-
-TURNS_ALONE = "but for where they turn wrong"
+        only = "but for where they turn wrong"
+        yield Row("asked at once after other events", found.asked, found.right, level=OTHER_ANSWERS, aside=only)
 
 
 def _row_at(event: int) -> str:

@@ -129,8 +129,8 @@ def _is_otherwise(row: Row, cause: Mechanism, evidence: Evidence) -> bool:
     table of all runs. Of sampling noise both do: wrong draws, and what is right only where something is taken away."""
     if cause == "sampling_noise":
         return True
-    wrong_is = cause != "own_error" and is_of(row, sides(cause, evidence)[0])
-    return row.share <= RIGHT if wrong_is else row.share >= RIGHT
+    gone = cause != "own_error" and is_of(row, sides(cause, evidence)[0])
+    return row.share <= RIGHT if gone else row.share >= RIGHT
 
 
 def _among_calls(cause: Mechanism, evidence: Evidence) -> Iterator[str]:

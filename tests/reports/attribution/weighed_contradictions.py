@@ -95,7 +95,8 @@ def weights_otherwise(found: Why, whole: str) -> Iterator[str]:
     if named > len(turning) or (re.search("It rests (on no single kind|mostly)", whole) and turning):
         yield f"{named} kinds that it rests on, and {cells}"
     least = re.search(r"(?:it is still|be the likeliest, with) ((?:under )?\.\d+)", whole)
-    if least and least[1] != min(cells, key=lambda each: float(each.removeprefix("under "))):
+    alone = [each.partition(";")[0] for each in cells]
+    if least and least[1] != min(alone, key=lambda each: float(each.removeprefix("under ")), default=""):
         yield f"at least {least[1]}, and {cells}"
     for other, share in re.findall(r"likelier \((\.\d+); [^.]*? ((?:under )?\.\d+)\)", whole):
         if not any(each.startswith(f"{share};") and each.endswith(other) for each in cells):
