@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -54,7 +53,7 @@ def computed(store: Path, questions: Iterable[Question]) -> Mapping[str, Compute
     Left out are questions of which no program ran, and those whose right answer cannot be recognised in an output:
     code, letters of options that stand in the prompt, references of several words. Read are answered trials of
     conditions that leave results as tools gave them. Raises ToolablateError where the store cannot be read."""
-    rights = {each.identity(): (_form(each), right) for each in questions if (right := _right_answers(each))}
+    rights = {each.identity(): (AnswerForm.of(each), right) for each in questions if (right := _right_answers(each))}
     found: dict[str, Computed] = {}
     with Store(store) as opened:
         as_given = {each.identity() for each in opened.conditions() if not each.interventions}
@@ -73,13 +72,6 @@ def _ran(trace: Trace) -> list[CallSignal]:
 
 def _computes(call: CallSignal, form: AnswerForm, right: Sequence[Answered]) -> bool:
     return any(gives(call, form, each) and not states(call.asked, form, each) for each in right)
-
-
-def _form(question: Question) -> AnswerForm:
-    """Options that are numbers are looked for without their units, which programs leave out."""
-    form = AnswerForm.of(question)
-    numbers = [number[0] for option in form.options if (number := _number_in(option))]
-    return replace(form, options=tuple(numbers)) if len(numbers) == len(form.options) else form
 
 
 def _right_answers(question: Question) -> list[Answered]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from string import ascii_uppercase
 
 from toolablate.analysis.attribution.evidence import Explanation
+from toolablate.analysis.attribution.signals.answers import numbers_of
 from toolablate.analysis.attribution.signals.signal_types import Form
 from toolablate.reports.causes import first_of
 from toolablate.reports.happened import (
@@ -23,8 +24,8 @@ from toolablate.traces.records import Mechanism, ModelCall, ToolCall
 from toolablate.traces.terminal_text import one_line, plain_text
 
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
-LEAST_CHARS = 2
-"""A shorter answer stands in many texts."""
+LEAST_CHARS, LEAST_DIGITS = 2, 3
+"""A shorter answer stands in many texts; so does a number without its unit."""
 
 
 def answer_source(cause: Mechanism, told: Explanation, *, quoted: int | None) -> Iterator[Said]:
@@ -114,21 +115,34 @@ def _results_with(told: Explanation, wanted: Sequence[str], forms: Sequence[Form
     for number, event in enumerate(told.conversation):
         if isinstance(event, ToolCall) and event.status == "ok" and (not forms or form_of.get(number) in forms):
             output = plain_text(event.output)
-            listed = bool(options) and all(_holds(output, each) for each in options)
-            if not listed and any(_holds(output, each) for each in wanted):
+            listed = bool(options) and all(_holds(output, each, told) for each in options)
+            if not listed and any(_holds(output, each, told) for each in wanted):
                 yield number
 
 
-def _holds(text: str, wanted: str) -> bool:
+def _holds(text: str, wanted: str, told: Explanation) -> bool:
     """As a word or number of its own; scripts that write no blanks have no such bounds."""
-    alone = rf"(?<![a-z0-9_.]){re.escape(wanted.strip())}(?![a-z0-9_]|\.\d)"
-    return re.search(alone, text, re.IGNORECASE) is not None
+    return any(
+        re.search(rf"(?<![a-z0-9_.]){re.escape(each)}(?![a-z0-9_]|\.\d)", text, re.IGNORECASE)
+        for each in _ways(wanted, told)
+    )
+
+
+def _ways(wanted: str, told: Explanation) -> Iterator[str]:
+    """As it is, and of an option with a unit its number, where that has enough digits to be met by no chance."""
+    yield wanted.strip()
+    choices = told.question.choices
+    numbers = numbers_of(choices)
+    if numbers and wanted in choices:
+        number = numbers[choices.index(wanted)]
+        if sum(each.isdigit() for each in number) >= LEAST_DIGITS and number != wanted.strip():
+            yield number
 
 
 def _of_result(number: int, told: Explanation, wanted: Sequence[str]) -> Apart:
-    event = told.conversation[number]
+    event, ways = told.conversation[number], [way for each in wanted for way in _ways(each, told)]
     assert isinstance(event, ToolCall)
-    return Apart(f"event {number}, {one_line(event.call.name)} gives: │ {telling_line(event.output, wanted)}")
+    return Apart(f"event {number}, {one_line(event.call.name)} gives: │ {telling_line(event.output, ways)}")
 
 
 def _another_taken_up(cause: Mechanism, told: Explanation, wanted: Sequence[str]) -> Iterator[Said]:
@@ -190,7 +204,7 @@ def right_there(told: Explanation) -> str:
     right = [_options(told).get(each, "") for each in target.letters] if target.kind == "choice" else []
     if target.kind == "number" and len(f"{target.value:g}") >= LEAST_CHARS:
         right = [f"{target.value:g}"]
-    wanted = [each for each in right if each and not _holds(question.prompt, each)]
+    wanted = [each for each in right if each and not _holds(question.prompt, each, told)]
     at = next(_results_with(told, wanted), None) if wanted else None
     if at is None:
         return ""
@@ -203,7 +217,7 @@ def _given(told: Explanation, options: Mapping[str, str]) -> Iterator[tuple[int,
     for number, event in enumerate(told.conversation):
         if isinstance(event, ToolCall) and event.status == "ok":
             output = plain_text(event.output)
-            held = [letter for letter, option in options.items() if _holds(output, option)]
+            held = [letter for letter, option in options.items() if _holds(output, option, told)]
             if len(held) == 1 and held[0] != before:
                 before = held[0]
                 yield number, before
@@ -215,7 +229,7 @@ def _named_in(told: Explanation, wanted: Sequence[str], since: int) -> int | Non
         (
             number
             for number in range(since, len(told.conversation))
-            if any(_holds(sentence, each) for sentence in _sentences(told, number) for each in wanted)
+            if any(_holds(sentence, each, told) for sentence in _sentences(told, number) for each in wanted)
         ),
         None,
     )

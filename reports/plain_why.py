@@ -85,8 +85,8 @@ def why(told: Explanation) -> Why:
     sure = [] if weighed is None else [_how_sure(weighed, tuple(how_much(rests, shares)), told)]
     parts = _with_lines(_explained_names((verdict, *sure, *more), weighed))
     causes = [each.cause for each in weighed.causes if each.cause is not None] if weighed is not None else []
-    weights = {each.row.level: beside(each, shares.cause) for each in rests}
-    return Why(parts, tuple(run_groups(told, causes, weights)), column(shares.cause) if weights else "")
+    weights = {each.row.level: beside(each, shares.cause, shares.hundredths) for each in rests}
+    return Why(parts, tuple(run_groups(told, causes, weights)), column(shares.cause) if any(weights.values()) else "")
 
 
 def _with_lines(parts: Iterable[WhyPart]) -> tuple[WhyPart, ...]:

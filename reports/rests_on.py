@@ -39,10 +39,13 @@ def rests_on(told: Explanation) -> tuple[WithoutRuns, ...]:
     return tuple(WithoutRuns(row, blame_without(row.level, evidence, told.rates)) for row in rows)
 
 
-def beside(each: WithoutRuns, cause: Mechanism) -> str:
-    """`.41`, and where another cause is likelier then `.41; calling .46`."""
+def beside(each: WithoutRuns, cause: Mechanism, likely: int) -> str:
+    """`.41`, and where another cause is likelier then `.41; calling .46`; empty where it is hardly another than it is
+    (`likely`, in hundredths)."""
     known = _told(each, cause)
-    return f"{known}; {name_of(each.likeliest)} {_told(each, each.likeliest)}" if each.turns(cause) else known
+    if each.turns(cause):
+        return f"{known}; {name_of(each.likeliest)} {_told(each, each.likeliest)}"
+    return known if abs(each.hundredths(cause) - likely) >= FELT else ""
 
 
 def _told(each: WithoutRuns, cause: Mechanism) -> str:

@@ -21,6 +21,7 @@ from toolablate.reports.causes import (
 from toolablate.reports.changed_runs import RE_ASKED, Row, is_of, of_scores, total
 from toolablate.reports.happened import gave_nothing
 from toolablate.reports.named_causes import LEAST_LEFT, in_the_table, spoken_of
+from toolablate.reports.rests_on import FELT
 from toolablate.traces.records import Attribution, Mechanism
 
 
@@ -51,10 +52,10 @@ class Weighing:
         rows = [
             (
                 each.name,
+                _told(each, each.share),
+                _told(each, each.before) if self.starts else "",
                 each.without,
                 each.there,
-                _told(each, each.before) if self.starts else "",
-                _told(each, each.share),
             )
             for each in self.causes
         ]
@@ -67,14 +68,14 @@ def _told(cause: WeighedCause, share: int) -> str:
 
 
 BEFORE = "Before its runs"
-HEADS = ("Cause", "Right without it", "Right with it", BEFORE, "Probability")
+HEADS = ("Cause", "Probability", BEFORE, "Right without it", "Right with it")
 LEAD = "The probability of each cause, before its runs count and after."
 _HOW = (
     f"“{BEFORE}” goes by how often taking the cause away changed answers, {{known}}; it is higher where early answers"
-    " turn wrong at it. A cause gains where answers become right once it is taken away, and causes that the same runs"
-    " take away share the gain. “All runs” tells how likely the verdict would be without each kind. What no cause"
-    f" explains is {name_of('sampling_noise')} where some kind of run is right more often than not, else"
-    f" {name_of('own_error')}. In brackets: 95 % intervals (Wilson)."
+    " turn wrong at it. A cause gains where answers become right once it is taken away. Causes that the same runs take"
+    f" away share the gain. What no cause explains is {name_of('sampling_noise')} where some kind of run is right more"
+    f" often than not, else {name_of('own_error')}. “All runs” tells how likely the verdict would be without a kind of"
+    f" run, where these move it by {hundred(FELT)}. In brackets: 95 % intervals (Wilson)."
 )
 
 

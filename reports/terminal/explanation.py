@@ -22,6 +22,7 @@ from toolablate.reports.quoted import held
 from toolablate.reports.run_groups import RunGroup
 from toolablate.reports.tables import simulated_banner
 from toolablate.reports.turn import NO_ANSWER, count, last_reply_step, said_there, told_flip, turn_of
+from toolablate.reports.weighing import HEADS
 from toolablate.traces.records import Event, ModelCall, Score, ToolCall, ToolRequest
 from toolablate.traces.terminal_text import ID_CHARS, inert, one_line, shortened
 
@@ -246,12 +247,17 @@ class _Page:
         yield from _lines(shapley_lines(evidence))
 
 
+WEIGHED_CELLS = dict(zip(HEADS, (13, 11, 9, 22, 19), strict=True))
+
+
 def _weighed(rows: Sequence[tuple[str, ...]]) -> Iterator[RenderableType]:
     if not rows:
         return
     table_of = Table.grid(padding=(0, 1, 0, 0))
-    for place in range(len(rows[0])):
-        table_of.add_column(overflow="fold", no_wrap=place == len(rows[0]) - 1)
+    # Of two counts with their intervals each has one line.
+    widths = WEIGHED_CELLS if len(rows[0]) == len(HEADS) else {}
+    for head in rows[0]:
+        table_of.add_column(overflow="fold", width=widths.get(head))
     for place, row in enumerate(rows):
         table_of.add_row(*(Text(cell, style="" if place else "dim") for cell in row))
     yield Padding(table_of, (0, 0, 0, 2))

@@ -31,6 +31,8 @@ from toolablate.analysis.attribution.signals.signal_types import (
 
 _RELATIVE = 1e-6
 _TELLING_CHARS = 6
+_OF_PAGES = 2
+"""Digits that stand in many pages."""
 _LAST_LINES = 5
 _ANNOUNCING = ("answer", "option", "choice", "correct", "boxed", "答案", "选", "正确")
 """A result without any of these words announces no letter, which is found out sooner than read."""
@@ -96,11 +98,15 @@ class _Shown:
         return lost or has_number(self._result, number)
 
     def holds_option(self, form: AnswerForm, letter: str) -> bool:
-        """By its text, where that is long enough to tell anything, or its number."""
+        """By its text, where that is long enough to tell anything, or its number, of which a page has to give the unit
+        or three digits."""
         place = form.letters.find(letter)
         if not 0 <= place < len(form.options):
             return False
         option = normal_text(plain(form.options[place]))
+        number = normal_number(form.numbers[place]) if form.numbers else ""
+        if number and (self.call.form == "code" or len(_digits(number)) > _OF_PAGES) and self.holds(number):
+            return True
         telling = NUMBER.fullmatch(option) or len(option) >= _TELLING_CHARS or not option.isascii()
         return bool(telling) and self.holds(option)
 
@@ -139,7 +145,8 @@ def states(code: str, form: AnswerForm, answer: Answered) -> bool:
     numbers = _numbers(text)
     for item in answer:
         if form.kind == "letters":
-            item = normal_text(plain(form.options[form.letters.index(item)]))
+            place = form.letters.index(item)
+            item = normal_number(form.numbers[place]) if form.numbers else normal_text(plain(form.options[place]))
         amount = AMOUNT.fullmatch(item)
         if amount is None:
             stated = has_text(text, item)

@@ -5,6 +5,7 @@ import re
 import string
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from toolablate.analysis.attribution.signals.signal_types import Answered, Misstated, MisstatedKind, Steps
@@ -23,17 +24,38 @@ _LONGEST_TEXT = 300
 @dataclass(frozen=True, slots=True)
 class AnswerForm:
     """What a question asks for. `letters` are those of its options, whose texts `options` holds where they are known
-    by letter."""
+    by letter; `numbers` as `numbers_of` has them."""
 
     kind: Kind
     letters: str = ""
     options: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, question: Question) -> "AnswerForm":
         if question.target.kind == "choice":
-            return cls("letters", _letters(question), question.choices)
+            return cls("letters", _letters(question), question.choices, numbers_of(question.choices))
         return cls("number" if question.target.kind == "number" else "text")
+
+
+@lru_cache(maxsize=64)
+def numbers_of(options: tuple[str, ...]) -> tuple[str, ...]:
+    """The number that alone tells each option from the others, as it is written: "408.75" of "408.75 units", which
+    programs print without the unit. Empty where an option has no number, or two, or the same as another, and where
+    options are more than a number and its unit, unless their other words are the same."""
+    texts = [plain(option) for option in options]
+    found = [_OF_UNIT.findall(text) for text in texts]
+    frames = [_WORD_OF_UNIT.findall(_OF_UNIT.sub(" ", text)) for text in texts]
+    if {*map(len, found)} != {1} or (len({*map(tuple, frames)}) > 1 and max(map(len, frames)) > _MOST_OF_UNIT):
+        return ()
+    numbers = tuple(number for (number,) in found)
+    return numbers if len({*map(normal_number, numbers)}) == len(options) else ()
+
+
+_OF_UNIT = re.compile(rf"(?<![\w.,^/:]){NUMERAL}(?![\d/:])")
+"""A number, to which its unit may be joined: "12kg". That of "m/s^2" is none, nor are those of "8/17"."""
+_WORD_OF_UNIT = re.compile(r"[^\W_][\w'’.-]*[^\W_]|[\u3400-\u9fff]+")
+_MOST_OF_UNIT = 3
 
 
 def plain(text: str) -> str:

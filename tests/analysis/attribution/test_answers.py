@@ -9,11 +9,19 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.analysis.attribution.stories import QUESTION, ended, opened, ran, read, said, searched
+from tests.analysis.attribution.stories import CONDITION, QUESTION, ended, opened, ran, read, said, searched, trace
 
 from toolablate.analysis.attribution.signals import answers as reader
-from toolablate.analysis.attribution.signals.answers import AnswerForm, final_answer, leaning, named_by_place, texts_of
-from toolablate.traces.records import ChoiceTarget, NumberTarget, Question, SpansTarget, Target
+from toolablate.analysis.attribution.signals.answers import (
+    AnswerForm,
+    final_answer,
+    leaning,
+    named_by_place,
+    numbers_of,
+    texts_of,
+)
+from toolablate.analysis.attribution.signals.of_trace import signals_of
+from toolablate.traces.records import ChoiceTarget, Event, NumberTarget, Question, SpansTarget, Target
 
 NITROGEN = "1. Plants\n   They take molecular nitrogen from the air."
 COUNT = Question(id="n", prompt="How many of the 12 moves win?", target=NumberTarget(value=3))
@@ -64,6 +72,50 @@ def test_a_result_that_holds_several_options_tells_nothing() -> None:
     assert adoption is not None
     assert adoption.others == 1
     assert not adoption.is_new
+
+
+WEIGHED = QUESTION.model_copy(update={"choices": ("408.75 units", "50.21 units", "12 units")})
+
+
+@pytest.mark.parametrize(
+    ("events", "answer", "held"),
+    [
+        (ran("f()", "408.75"), "A", True),
+        (ran("f()", "mean 408.7512"), "A", True),
+        (ran("f()", "12.0"), "C", True),
+        (opened("u", "They came to 408.75 in all."), "A", True),
+        # Two digits stand in many pages.
+        (opened("u", "There were 12 people."), "C", False),
+        (opened("u", "They came to 12 units."), "C", True),
+        (ran("f()", "50.21"), "A", False),
+    ],
+)
+def test_programs_and_pages_give_an_option_without_its_unit(events: list[Event], answer: str, held: bool) -> None:
+    found = signals_of(trace([*events, *ended(f"Answer: {answer}")], question=WEIGHED), WEIGHED, CONDITION).adoption
+    assert (found is not None) == held
+    assert found is None or (found.answer, found.others) == ((answer,), 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "numbers"),
+    [
+        (("408.75 units", "50.21 units"), ("408.75", "50.21")),
+        (("12kg", "1,300 kg"), ("12", "1,300")),
+        (("9.81 m/s^2", "3.2 m/s^2"), ("9.81", "3.2")),
+        (("The mean of all is 5.", "The mean of all is 6."), ("5", "6")),
+        (("x = 3", "x = -3"), ("3", "-3")),
+        (("A cat of 5 years likes mice very much", "A dog of 4 years likes mice very much"), ()),
+        (("5 kg", "5 g"), ()),
+        (("8/17", "9/17"), ()),
+        (("3 of 4", "2 of 4"), ()),
+        (("two", "three"), ()),
+        ((), ()),
+    ],
+)
+def test_an_option_has_a_number_where_that_alone_tells_it_from_the_others(
+    options: tuple[str, ...], numbers: tuple[str, ...]
+) -> None:
+    assert numbers_of(options) == numbers
 
 
 def test_a_letter_that_a_result_announces_was_adopted() -> None:

@@ -174,12 +174,12 @@ def test_a_trial_is_told_in_parts() -> None:
     )
     (weighed,) = (each for each in why(told).parts if each.title == WEIGHED)
     assert weighed.table == (
-        ("Cause", "Right without it", "Right with it", "Before its runs", "Probability"),
-        ("retrieval distraction", "17 of 20 (64 to 95 %)", "2 of 16 (3 to 36 %)", ".39", ".82"),
-        ("computational lock-in", "no run tests it apart", "", "under .01", ".15"),
-        ("sampling noise", "19 of 36 (37 to 68 %), whatever is changed", "", ".45", "under .01"),
-        ("the model's own error", "19 of 36 (37 to 68 %), whatever is changed", "", ".16", "under .01"),
-        ("all others (calling .03)", "", "", ".00", ".03"),
+        ("Cause", "Probability", "Before its runs", "Right without it", "Right with it"),
+        ("retrieval distraction", ".82", ".39", "17 of 20 (64 to 95 %)", "2 of 16 (3 to 36 %)"),
+        ("computational lock-in", ".15", "under .01", "no run tests it apart", ""),
+        ("sampling noise", "under .01", ".45", "19 of 36 (37 to 68 %), whatever is changed", ""),
+        ("the model's own error", "under .01", ".16", "19 of 36 (37 to 68 %), whatever is changed", ""),
+        ("all others (calling .03)", ".03", ".00", "", ""),
     )
     assert part(told, "How we know") == (
         "The clearest comparison, in which this alone differs: without it 3 of 4 right (with no result at event 1), with it"

@@ -59,14 +59,14 @@ def test_a_cause_starts_where_its_store_has_it_and_ends_where_its_runs_move_it()
     found = explained(shares={"retrieval_distraction": 0.82, "lock_in": 0.12, "volume": 0.06})
     rates = ChangeRates(store={AT_THE_FALL: FittedRate(AT_THE_FALL, 0.5, 0.01, 50, 50)})
     of_any, of_store = (weighed(explanation(found, rates=each)) for each in (ChangeRates(), rates))
-    assert of_any[0][-2:] == ("Before its runs", "Probability")
-    assert (of_any[1][-2], of_store[1][-2]) == (".39", ".01")
+    assert of_any[0][1:3] == ("Probability", "Before its runs")
+    assert (of_any[1][2], of_store[1][2]) == (".39", ".01")
     # From .05 on a cause has a line, with its counts.
     causes = [row[0] for row in of_any[1:]]
     # So have those that are likely before any run.
     chance = ["sampling noise", "the model's own error"]
     assert causes == ["retrieval distraction", "computational lock-in", "volume of results", *chance]
-    starts = [row[-2].replace("under .01", "0") for row in of_any[1:]]
+    starts = [row[2].replace("under .01", "0") for row in of_any[1:]]
     assert sum(round(100 * float(each)) for each in starts) == 100
 
 
@@ -229,6 +229,23 @@ def test_the_course_of_a_trial_is_which_results_gave_one_option_and_what_it_then
     assert contradictions(told) == []
 
 
+@pytest.mark.parametrize("gave", ["408.75", "total: 408.75"])
+def test_a_program_gives_an_option_without_its_unit(gave: str) -> None:
+    asked = QUESTION.model_copy(update={"choices": ("50.21 units", "408.75 units", "40.8 units")})
+    told = replace(
+        told_by((*ran("f(1)", gave), *ended("Answer: B")), mechanism="lock_in", trajectory=None, flip=None),
+        question=asked,
+    )
+    assert "in these words" not in part(told, "What speaks against it")
+    of_chance = replace(
+        told_by((*ran("f(1)", gave), *ended("Answer: B")), mechanism="own_error", trajectory=None, flip=None),
+        question=asked,
+    )
+    assert "python gave one option alone, B, 408.75 units (event 1), and it answered that." in part(
+        of_chance, "Verdict"
+    )
+
+
 _LISTED = "; ".join(QUESTION.choices)
 
 
@@ -364,8 +381,8 @@ def test_chance_beside_a_tool_that_failed_has_the_same_answers() -> None:
         events, mechanism="tool_fault", shares=shares, inputs=found, pivotal=None, trajectory=None, flip=None
     )
     _, fault, noise, *_ = weighed(told)
-    assert fault[:3] == ("tool fault", "6 of 6 (61 to 100 %)", "0 of 2 (0 to 66 %)")
-    assert noise[1] == "6 of 8 (41 to 93 %), whatever is changed"
+    assert (fault[0], *fault[3:]) == ("tool fault", "6 of 6 (61 to 100 %)", "0 of 2 (0 to 66 %)")
+    assert noise[3] == "6 of 8 (41 to 93 %), whatever is changed"
     assert "from the 8 answers counted below" in part(told, "Verdict")
     assert contradictions(told) == []
 

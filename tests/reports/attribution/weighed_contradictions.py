@@ -25,7 +25,7 @@ def weighed_otherwise(
     table = next((part.table for part in found.parts if part.title == WEIGHED), ())
     if not table:
         return
-    if not all(row[-1] in text.get(WEIGHED, "") for row in table):
+    if not all(row[1] in text.get(WEIGHED, "") for row in table):
         yield f"a table that is not on the page: {text}"
     yield from _of_probabilities(table, text)
     yield from _of_runs(table, told.explained.evidence, named_shares(told, attribution).cause)
@@ -38,7 +38,7 @@ def weighed_otherwise(
 
 
 def _of_probabilities(table: Table, text: Mapping[str, str]) -> Iterator[str]:
-    shares = {row[0]: 0 if row[-1] == "under .01" else round(100 * float(row[-1])) for row in table[1:]}
+    shares = {row[0]: 0 if row[1] == "under .01" else round(100 * float(row[1])) for row in table[1:]}
     if sum(shares.values()) != 100:
         yield f"probabilities that add to {sum(shares.values())}: {table}"
     told_as = dict(re.findall(r"It may be ([^(]*) \([^)]*\): (\d?\.\d+)", text.get("What else it may be", "")))
@@ -50,8 +50,14 @@ def _of_probabilities(table: Table, text: Mapping[str, str]) -> Iterator[str]:
             yield f"{name}: {said}, and in the table {shares}"
 
 
+def _counts(table: Table) -> Iterator[tuple[str, list[str]]]:
+    """Of each cause its runs without it, and with it."""
+    first = next(place for place, head in enumerate(table[0]) if head.startswith("Right"))
+    return ((row[0], list(row[first:])) for row in table[1:])
+
+
 def _of_runs(table: Table, evidence: Evidence, first: Mechanism) -> Iterator[str]:
-    for name, *counts, _ in table[1:]:
+    for name, counts in _counts(table):
         cause = next((each for each in CAUSES if CAUSES[each][0] == name), None)
         said = " ".join(counts)
         if cause is None or "mean " in said or "both results" in said or "asked once more" in said:
@@ -71,7 +77,7 @@ def _of_printed_rows(table: Table, found: Why) -> Iterator[str]:
     groups = found.groups
     if any("mean " in came for group in groups for _, came, _ in group.rows):
         return
-    for name, *counts, _ in table[1:]:
+    for name, counts in _counts(table):
         said = _COUNT.match(counts[0])
         if said is None or "whatever" in counts[0] or "both results" in counts[0] or "asked once more" in counts[0]:
             continue
