@@ -113,15 +113,16 @@ class RunProgress:
             self._console.print(note, style="yellow", markup=False)
 
     def begin(self, planned: int, missing: Sequence[PlannedTrial]) -> None:
-        done = planned - len(missing)
-        if not self._planned:
+        done, first = planned - len(missing), not self._planned
+        if first:
             self._began = time.monotonic()
         # Replays come in several rounds, and those of each plan by themselves.
         self._planned += planned
         self._total += len(missing)
         self._bar.update(self._task, total=self._planned, advance=done)
         held = f" ({done} {'is' if done == 1 else 'are'} in the store already)" if done else ""
-        self._console.print(f"{len(missing)} of {counted(planned, self._noun)} to run{held}")
+        if missing or first:
+            self._console.print(f"{len(missing)} of {counted(planned, self._noun)} to run{held}")
         if missing and self._console.is_terminal:
             self._live.start()
 

@@ -199,6 +199,8 @@ def test_gradings_have_a_bar_and_lines_of_their_own(tmp_path: Path, monkeypatch:
     for console in (Console(file=lines, width=100), Console(file=screen, force_terminal=True, width=100)):
         with module.RunProgress(console) as progress:
             progress.begin(2, [])
+            # Of a later round that has nothing to run nothing is said.
+            progress.begin(1, [])
             progress.grading(3)
             progress.graded(made=True)
             progress.graded(made=False)
