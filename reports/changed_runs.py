@@ -13,10 +13,8 @@ from toolablate.analysis.attribution.levels import (
     LAST_REPLY,
     OFFERED,
     OUTSET,
-    PLACEBO,
     REPEATED,
     SCAFFOLD,
-    SHAM,
     SHORT_ELSEWHERE,
     SWAPPED_ELSEWHERE,
     WITHOUT_TOOLS,
@@ -25,7 +23,6 @@ from toolablate.analysis.attribution.levels import (
 )
 from toolablate.analysis.attribution.trace_rules import ran_out, repairable
 from toolablate.reports.cause_wording import chance
-from toolablate.traces.terminal_text import one_line
 
 AS_IT_WAS, NO_RESULT = "the result as it was", "with no result there"
 IGNORING, RE_ASKED = "told to ignore its tool results", "asked once more after its final reply"
@@ -41,8 +38,8 @@ class Row:
     """Runs in which `changed` is the one difference: how many, and the sum of their scores. Of `graded` ones the mean
     is told, of others how many are right. `elsewhere` of them are not this trial's, though the row is: before any call
     all repeats are in one state. `aside` says why they count neither for a cause nor against it, `beyond` what else
-    is to be told of them beside it. `run_again` of an arm's runs were made once more by replays; `tools` are those that
-    it offers, and `level` is its `Level.what`, where it is one."""
+    is to be told of them beside it. `run_again` of an arm's runs were made once more by replays; `level` is its
+    `Level.what`, where it is one."""
 
     changed: str
     runs: float
@@ -52,13 +49,11 @@ class Row:
     aside: str = ""
     beyond: str = ""
     run_again: int = 0
-    tools: str = ""
     level: str = ""
 
     @property
     def name(self) -> str:
-        named = self.changed.replace(_TOOLS, f"{_TOOLS} ({self.tools})") if self.tools else self.changed
-        return f"{named}{self.beyond}"
+        return f"{self.changed}{self.beyond}"
 
     @property
     def without_calls(self) -> bool:
@@ -198,27 +193,11 @@ def row_of(level: Level, evidence: Evidence) -> Row:
         return replace(row, beyond=f" ({len(runs.last_reply) - runs.unread} of them readable at once)")
     if row.changed.startswith(EARLY) and ran_out(evidence.signals) and _is_before_last_reply(level, evidence):
         return replace(row, beyond=", its limit as it was")
-    if level.what in (OFFERED, SHAM, PLACEBO):
-        return replace(row, tools=_tools_of(evidence))
     return replace(row, elsewhere=len(evidence.outset)) if level.what == BOTH_OUTSETS else row
 
 
 def _is_before_last_reply(level: Level, evidence: Evidence) -> bool:
     return level.purpose is not None and level.purpose.step == len(evidence.steps) - 1
-
-
-def _tools_of(evidence: Evidence) -> str:
-    """Those that it was offered, of many the first."""
-    signals = evidence.signals
-    refused = {each.event for each in signals.refused}
-    called = (call.tool for call in signals.calls if call.event not in refused and not call.by_provider)
-    names = sorted({one_line(each, max_chars=40) for each in (*called, *(each.tool for each in signals.unused))})
-    more = f" and {len(names) - MOST_TOOLS} more" if len(names) > MOST_TOOLS else ""
-    return f"{', '.join(names[:MOST_TOOLS])}{more}"
-
-
-MOST_TOOLS = 6
-_TOOLS = "with the same tools"
 
 
 def _changed(level: Level, evidence: Evidence) -> str:

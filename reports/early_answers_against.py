@@ -106,8 +106,10 @@ def turn_against(cause: Mechanism, told: Explanation) -> Iterator[str]:
 def _unsure_turn_against(cause: Mechanism, told: Explanation) -> Iterator[str]:
     evidence, beliefs = told.explained.evidence, asked_at(told.explained.evidence)
     if cause in _BEFORE_CALLS:
-        likely = likely_turn(evidence, None)
-        yield from [f"Early answers turn wrong, likeliest {likely.where} ({likely.counts})."] if likely else []
+        if likely := likely_turn(evidence, None):
+            yield f"Early answers turn wrong, likeliest {likely.where} ({likely.counts})."
+        elif (place := unsure_turn(evidence)) and place.before.share > RIGHT > place.after.share:
+            yield f"Early answers turn wrong at no clear place; likeliest {place.where}: {place.counts}."
         return
     event, near = happened(cause, told).event, likely_turn_at(cause, told)
     asked_after = len(beliefs) > 1 and (event is None or evidence.steps[beliefs[-1].step] > event)

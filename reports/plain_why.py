@@ -80,9 +80,11 @@ def why(told: Explanation) -> Why:
     verdict, *more = _sentences(told, rests)
     if attribution is None:
         return Why(_with_lines((verdict, *more)), tuple(run_groups(told, (), {})))
-    shares, said = named_shares(told, attribution), _causes_in((verdict, *more))
+    shares = named_shares(told, attribution)
+    rest = tuple(how_much(rests, shares))
+    said = [*_causes_in((verdict, *more)), *(each for each, (name, _) in CAUSES.items() if name in " ".join(rest))]
     weighed = weighing(shares, told, said)
-    sure = [] if weighed is None else [_how_sure(weighed, tuple(how_much(rests, shares)), told)]
+    sure = [] if weighed is None else [_how_sure(weighed, rest, told)]
     parts = _with_lines(_explained_names((verdict, *sure, *more), weighed))
     causes = [each.cause for each in weighed.causes if each.cause is not None] if weighed is not None else []
     weights = {each.row.level: beside(each, shares.cause, shares.hundredths) for each in rests}
@@ -211,7 +213,7 @@ def _verdict(told: Explanation) -> Iterator[Said]:
         yield f"{start}{named}{rest}"
     yield from course(told)
     yield from _in_its_own_words(told)
-    if "prompt" in shares.named:
+    if "prompt" in (shares.cause, *(cause for cause, _ in as_likely(shares))):
         yield from _words_of_the_condition(told)
     if "availability" in (shares.cause, *(cause for cause, _ in as_likely(shares))) and _offers(told):
         yield "The offer can act without a call: each request describes the tools to the model."

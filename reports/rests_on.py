@@ -59,13 +59,16 @@ def column(cause: Mechanism) -> str:
 
 
 def how_much(found: Sequence[WithoutRuns], shares: Shares) -> Iterator[str]:
-    """Whether a single kind of run decides; nothing of what is undecided, nor of a single kind."""
+    """Whether a single kind of run decides; nothing of a single kind."""
     cause = shares.cause
-    if len(found) < 2 or as_likely(shares):
+    if len(found) < 2:
         return
     turning = [each for each in found if each.turns(cause)]
     # Those that would turn it most come first.
     turning.sort(key=lambda each: each.hundredths(cause) - each.hundredths(each.likeliest))
+    if as_likely(shares):
+        yield from _between(cause, found, turning, shares.hundredths)
+        return
     for each in turning[:MOST]:
         yield (
             f"It rests on runs {each.row.name} ({each.row.came}): without these {name_of(each.likeliest)} would be"
@@ -76,18 +79,37 @@ def how_much(found: Sequence[WithoutRuns], shares: Shares) -> Iterator[str]:
     if turning:
         return
     least = min(found, key=lambda each: each.hundredths(cause))
-    lost = shares.hundredths - least.hundredths(cause)
+    lost, second = shares.hundredths - least.hundredths(cause), _second(least, cause)
+    runs, share = f"runs {least.row.name} ({least.row.came})", _told(least, cause)
     if lost >= MUCH:
-        second = max((each for each in least.shares if each != cause), key=lambda each: least.shares[each])
         yield (
-            f"It rests mostly on runs {least.row.name} ({least.row.came}): without these it would still be the"
-            f" likeliest, with {_told(least, cause)} (next {name_of(second)}, {_told(least, second)})."
+            f"It rests mostly on {runs}, which speak against {quoted_name(second)}: without these it would still be the"
+            f" likeliest, with {share} (next {name_of(second)}, {_told(least, second)})."
         )
     elif lost >= FELT:
-        still = f"still {_told(least, cause)} (without those {least.row.name}, {least.row.came})"
-        yield f"It rests on no single kind of run: without any one of them it is {still}."
+        yield (
+            f"It rests on no single kind of run. Without {runs} it would still be the likeliest, with"
+            f" {share} (next {name_of(second)}, {_told(least, second)})."
+        )
     else:
         yield "It rests on no single kind of run: without any one of them it is about as likely."
+
+
+def _between(
+    cause: Mechanism, found: Sequence[WithoutRuns], turning: Sequence[WithoutRuns], likely: int
+) -> Iterator[str]:
+    """Of an undecided verdict, the kinds of run without which it would be clearer, either way."""
+    settling = sorted(found, key=lambda each: -each.hundredths(cause))[:1]
+    for each in (*turning[:1], *(one for one in settling if one.hundredths(cause) >= likely + MUCH)):
+        first, second = each.likeliest, _second(each, each.likeliest)
+        yield (
+            f"Without runs {each.row.name} ({each.row.came}) the likeliest would be {name_of(first)}"
+            f" ({_told(each, first)}; next {name_of(second)}, {_told(each, second)})."
+        )
+
+
+def _second(each: WithoutRuns, first: Mechanism) -> Mechanism:
+    return max((other for other in each.shares if other != first), key=lambda other: each.shares[other])
 
 
 def speaking_for(cause: Mechanism, found: Sequence[WithoutRuns], likely: int) -> list[WithoutRuns]:
@@ -102,9 +124,19 @@ def speaking_against(cause: Mechanism, found: Sequence[WithoutRuns], likely: int
     return sorted(against, key=lambda each: -each.hundredths(cause))
 
 
-def told_without(found: Sequence[WithoutRuns], cause: Mechanism) -> str:
-    """`with its last reply drawn again: 4 of 4 right (.41 without these); ...`, of the first few."""
-    return "; ".join(f"{each.row.told} ({_told(each, cause)} without these)" for each in found[:MOST])
+def told_without(found: Sequence[WithoutRuns], cause: Mechanism, with_them: Mapping[Mechanism, float]) -> str:
+    """`with its last reply drawn again: 4 of 4 right (.41 without these; they speak against “calling”); ...`, of the
+    first few."""
+    return "; ".join(
+        f"{each.row.told} ({_told(each, cause)} without these{_hurt(each, cause, with_them)})" for each in found[:MOST]
+    )
+
+
+def _hurt(each: WithoutRuns, cause: Mechanism, with_them: Mapping[Mechanism, float]) -> str:
+    """The other cause that these runs make less likely by most, as a clause; empty where none loses a hundredth."""
+    losses = {other: share - with_them.get(other, 0.0) for other, share in each.shares.items() if other != cause}
+    most = max(losses, key=lambda other: losses[other], default=None)
+    return f"; they speak against {quoted_name(most)}" if most is not None and losses[most] >= 0.01 else ""
 
 
 def helped(each: WithoutRuns, cause: Mechanism, with_them: Mapping[Mechanism, float]) -> str:

@@ -105,8 +105,8 @@ def at_other_steps(evidence: Evidence) -> Iterator[Row]:
     steps = [each for each in asked_at(evidence) if each.step and _row_at(evidence.steps[each.step]) not in counted]
     if steps:
         found = count(steps)
-        only = "but for where they turn wrong"
-        yield Row("asked at once after other events", found.asked, found.right, level=OTHER_ANSWERS, aside=only)
+        where = "which tell where it turns wrong"
+        yield Row("asked at once after other events", found.asked, found.right, level=OTHER_ANSWERS, aside=where)
 
 
 def _row_at(event: int) -> str:
@@ -163,9 +163,6 @@ def _told(row: Row, evidence: Evidence) -> RunLine:
     if came and drawn == row.runs:
         answered = f": {came}"
     elsewhere = f" ({row.asked_where})" if row.elsewhere else ""
-    own = row.runs - row.run_again
-    trials = (
-        f"{number_of(round(own), 'trial')} and {number_of(row.run_again, 'more run')} of {'it' if own == 1 else 'them'}"
-    )
-    again = f" ({row.runs:g} answers: {trials})" if row.run_again else ""
+    own = number_of(round(row.runs - row.run_again), "trial")
+    again = f" ({own}, {number_of(row.run_again, 'more run')})" if row.run_again else ""
     return RunLine(f"{row.name}{answered}{elsewhere}{again}{f' ({row.aside})' if row.aside else ''}", row.count)

@@ -176,7 +176,7 @@ def count(some: Sequence[EarlyAnswers]) -> Count:
     return Count(sum(round(each.right.mean * each.samples) for each in some), sum(each.samples for each in some))
 
 
-MOST_SAID = 3
+MOST_SAID = 4
 NO_ANSWER = "(none)"
 
 

@@ -69,13 +69,13 @@ def _told(cause: WeighedCause, share: int) -> str:
 
 BEFORE = "Before its runs"
 HEADS = ("Cause", "Probability", BEFORE, "Right without it", "Right with it")
-LEAD = "The probability of each cause, before its runs count and after."
+LEAD = "The probability of each cause, and what it was before its runs counted."
 _HOW = (
     f"“{BEFORE}” goes by how often taking the cause away changed answers, {{known}}; it is higher where early answers"
     " turn wrong at it. A cause gains where answers become right once it is taken away. Causes that the same runs take"
-    f" away share the gain. What no cause explains is {name_of('sampling_noise')} where some kind of run is right more"
-    f" often than not, else {name_of('own_error')}. “All runs” tells how likely the verdict would be without a kind of"
-    f" run, where these move it by {hundred(FELT)}. In brackets: 95 % intervals (Wilson)."
+    f" away share the gain. What no cause explains is {name_of('sampling_noise')}, as far as some kind of run is likely"
+    f" to be right more often than not, else {name_of('own_error')}. “All runs” tells how likely the"
+    f" verdict is without each, where it moves by {hundred(FELT)}. In brackets: 95 % intervals (Wilson)."
 )
 
 

@@ -103,7 +103,8 @@ def _misfits(
     rows += _ignoring(cause, evidence)
     early = list(early_answers_against(cause, told))
     # Early answers before any call are a row as well.
-    rows = [row for row in rows if not (early and row.changed == BEFORE)]
+    told_early = any("before any call" in each.lower() for each in early)
+    rows = [row for row in rows if not (told_early and row.changed == BEFORE)]
     rows += _uncounted_against(cause, attribution, evidence)
     without = {
         each.row: f" ({hundred(each.hundredths(cause))} without these{helped(each, cause, attribution.shares)})"
@@ -251,9 +252,9 @@ def _nearest_pair(cause: Mechanism, evidence: Evidence) -> list[Row]:
 
 
 def _some_readable(row: Row, evidence: Evidence) -> bool:
-    """Of redraws of a last reply whose form was lost."""
+    """Of redraws of a last reply whose form was lost: half of them at least."""
     runs = evidence.all_runs
-    return row.changed == LAST_REPLY and runs is not None and 2 * runs.unread < len(runs.last_reply)
+    return row.changed == LAST_REPLY and runs is not None and 2 * runs.unread <= len(runs.last_reply)
 
 
 def _rows_against(cause: Mechanism, attribution: Attribution, evidence: Evidence) -> list[Row]:

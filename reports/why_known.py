@@ -64,7 +64,7 @@ def known(told: Explanation, rests: Sequence[WithoutRuns]) -> Iterator[Said]:
         yield f"For {quoted_name(cause)}: {first[:1].lower()}{first[1:]}" if several else first
         yield from more
         if speaking := speaking_for(cause, rests, named_shares(told, attribution).hundredths):
-            yield f"What speaks for it most: {told_without(speaking, cause)}."
+            yield f"What speaks for it most: {told_without(speaking, cause, attribution.shares)}."
     else:
         yield from _read(cause, evidence)
     if cause in AT_CALLS:

@@ -25,15 +25,17 @@ SHORT = "with short results of other questions"
 OFFERED, SHAM, PLACEBO, SCAFFOLD = (
     "in another condition with the same tools, forbidden to call them",
     "in another condition with the same tools, whose calls work and find nothing",
-    "in another condition with the same tools, whose results are of another question",
+    "in another condition with the same tools, whose results are equally long ones of another question",
     "in another condition, with this prompt and no tools",
 )
 REPEATED, WITHOUT_TOOLS = "as it was, this trial among them", "without tools"
 BEFORE_CALLS = "asked for its answer before any call"
 OUTSET, BOTH_OUTSETS = f"in its other repeats, {BEFORE_CALLS}", f"{BEFORE_CALLS}, here or in its other repeats"
-SWAPPED_ELSEWHERE = "in other trials with these tools, with all results swapped for those of another question"
+SWAPPED_ELSEWHERE = (
+    "in other trials with these tools, with all results swapped for equally long ones of another question"
+)
 SHORT_ELSEWHERE = "in other trials with these tools, with short results of other questions"
-BOTH_PLACEBOS = "in another condition or other trials of this question, with another question's results"
+BOTH_PLACEBOS = "in another condition or other trials of this question, with equally long results of another question"
 """What runs differ in, in the words of a page."""
 
 WITHOUT_CALLS = (BEFORE_CALLS, OUTSET, BOTH_OUTSETS, OFFERED, SCAFFOLD, WITHOUT_TOOLS)

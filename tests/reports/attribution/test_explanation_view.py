@@ -96,14 +96,14 @@ def test_two_calls_of_one_reply_have_rows_of_their_own() -> None:
 def test_all_that_is_said_at_a_step_stands_there() -> None:
     probes = [
         Probe(0, {"A": 8}, 0, 8),
-        Probe(1, {"A": 2, "B": 2, "C": 1, "D": 1, "E": 1}, 1, 2),
+        Probe(1, {"A": 2, "B": 2, "C": 1, "D": 1, "E": 1}, 2, 2),
         Probe(2, {"B": 8}, 0, 0),
     ]
     found = trajectory(probes)
     text = shown(explanation(explained(evidence(trajectory=found, flip=flip_step(found, 0.3)))))
     said = [line[-13:].strip() for line in text.partition("\nThis trial step by step")[2].splitlines()]
     start = said.index("A (2)")
-    assert said[start : start + 4] == ["A (2)", "B (2)", "C (1)", "others (3)"]
+    assert said[start : start + 5] == ["A (2)", "B (2)", "C (1)", "D (1)", "others (3)"]
 
 
 def test_steps_that_nobody_asked_about_have_no_belief() -> None:
@@ -186,9 +186,10 @@ def test_a_trial_is_told_in_parts() -> None:
         " 2 of 8 right (with all replies after its first result drawn again); few are without it."
         " All its runs together: without it 17 of 20 right, with it 2 of 16 right."
         " With all replies after its first result drawn again: 2 of 8 right, which speaks against sampling noise."
-        " What speaks for it most: asked at once after event 1: 0 of 8 right (.70 without these); asked at once before any"
-        " call: 8 of 8 right (.70 without these); with all replies after its first result drawn again: 2 of 8 right"
-        " (.75 without these)."
+        " What speaks for it most: asked at once after event 1: 0 of 8 right (.70 without these; they speak against"
+        " “sampling noise”); asked at once before any call: 8 of 8 right (.70 without these; they speak against “sampling"
+        " noise”); with all replies after its first result drawn again: 2 of 8 right (.75 without these; they speak"
+        " against “sampling noise”)."
         " Asked at once after its steps, this trial turns wrong at event 1: 15 of 16 right before it, 0 of 8 after it."
         " Without tools it answers A (3 of 4); C (1 of 4), and never B."
         " Apart(text='event 0, calls web_search: │ which gas do plants take')"
