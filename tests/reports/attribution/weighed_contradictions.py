@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
+from toolablate.analysis.attribution.signals.answers import numbers_of
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.statistics.intervals import wilson_interval
 from toolablate.reports.causes import CAUSES, counted_runs, sides
@@ -120,15 +121,25 @@ def sourced_otherwise(told: Explanation, whole: str) -> Iterator[str]:
     }
     answers = [each.lower() for each in answers_of(told)]
     for event in re.findall(r"Its answer, .{1,99}?, stands in the result of event (\d+)", whole):
-        if not any(each in outputs.get(int(event), "") for each in answers):
+        if not any(_has(outputs.get(int(event), ""), each, told) for each in answers):
             yield f"an answer that event {event} has not: {whole}"
     options = dict(zip("ABCDEFGH", told.question.choices, strict=False))
     alone = r"gave one option alone, (?:the right answer, )?([A-H]), .{1,70}? \(event (\d+)\)"
     for letter, event in re.findall(alone, whole):
-        if options[letter].lower() not in outputs.get(int(event), ""):
+        if not _has(outputs.get(int(event), ""), options[letter], told):
             yield f"an option that event {event} has not: {whole}"
     right = re.search(r"The result of event (\d+) has the right answer, ([^;]*);", whole)
-    if right and right[2].lower() not in outputs.get(int(right[1]), ""):
+    if right and not _has(outputs.get(int(right[1]), ""), right[2], told):
         yield f"a right answer that event {right[1]} has not: {whole}"
     if "No result names its answer" in whole and any(each in output for each in answers for output in outputs.values()):
         yield f"an answer that a result has: {whole}"
+
+
+def _has(output: str, text: str, told: Explanation) -> bool:
+    """Of an option with a unit its number is enough."""
+    choices = tuple(each.lower() for each in told.question.choices)
+    numbers = numbers_of(choices)
+    ways = (
+        (text.lower(), numbers[choices.index(text.lower())]) if numbers and text.lower() in choices else (text.lower(),)
+    )
+    return any(each in output for each in ways)
