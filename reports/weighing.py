@@ -74,8 +74,8 @@ _HOW = (
     f"“{BEFORE}” goes by how often taking the cause away changed answers, {{known}}; it is higher where early answers"
     " turn wrong at it. A cause gains where answers become right once it is taken away. Causes that the same runs take"
     f" away share the gain. What no cause explains is {name_of('sampling_noise')}, as far as some kind of run is likely"
-    f" to be right more often than not, else {name_of('own_error')}. “All runs” tells how likely the"
-    f" verdict is without each, where it moves by {hundred(FELT)}. In brackets: 95 % intervals (Wilson)."
+    f" to be right more often than not, else {name_of('own_error')}. “All runs” has the verdict's"
+    f" probability without each kind, where it moves by {hundred(FELT)}. In brackets: 95 % intervals (Wilson)."
 )
 
 
