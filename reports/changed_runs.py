@@ -61,6 +61,11 @@ class Row:
         return self.changed in (BEFORE, OUTSET_ELSEWHERE, OFFERED, SCAFFOLD, WITHOUT_TOOLS)
 
     @property
+    def with_other_results(self) -> bool:
+        """Whether results are of another question."""
+        return "another question" in self.changed or "other questions" in self.changed
+
+    @property
     def share(self) -> float:
         return self.right / self.runs
 

@@ -1,11 +1,11 @@
 """How much a verdict rests on each kind of run: how likely its cause would be were these runs not there."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.replay_rules import blame_without
-from toolablate.reports.causes import Shares, as_likely, hundred, hundredths, name_of, quoted_name
+from toolablate.reports.causes import CLOSE, Shares, as_likely, hundred, hundredths, name_of, quoted_name
 from toolablate.reports.changed_runs import Row, levels_of
 from toolablate.reports.run_groups import at_other_steps
 from toolablate.traces.records import Mechanism
@@ -35,7 +35,7 @@ def rests_on(told: Explanation) -> tuple[WithoutRuns, ...]:
     attribution, evidence = told.explained.attribution, told.explained.evidence
     if attribution is None or attribution.method != "replay" or not attribution.shares:
         return ()
-    rows = [*levels_of(evidence), *(replace(row, aside="") for row in at_other_steps(evidence))]
+    rows = [*levels_of(evidence), *at_other_steps(evidence)]
     return tuple(WithoutRuns(row, blame_without(row.level, evidence, told.rates)) for row in rows)
 
 
@@ -81,7 +81,12 @@ def how_much(found: Sequence[WithoutRuns], shares: Shares) -> Iterator[str]:
     least = min(found, key=lambda each: each.hundredths(cause))
     lost, second = shares.hundredths - least.hundredths(cause), _second(least, cause)
     runs, share = f"runs {least.row.name} ({least.row.came})", _told(least, cause)
-    if lost >= MUCH:
+    if least.hundredths(cause) - least.hundredths(second) <= CLOSE:
+        yield (
+            f"It rests on {runs}: without these it would be undecided ({name_of(cause)} {share}; {name_of(second)}"
+            f" {_told(least, second)})."
+        )
+    elif lost >= MUCH:
         yield (
             f"It rests mostly on {runs}, which speak against {quoted_name(second)}: without these it would still be the"
             f" likeliest, with {share} (next {name_of(second)}, {_told(least, second)})."

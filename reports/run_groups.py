@@ -30,6 +30,7 @@ from toolablate.reports.turn import AT_CALLS, asked_at, count, redrawn_answers
 from toolablate.traces.records import Mechanism
 
 COUNTED, NOT_COUNTED, NO_CAUSE = "Counted", "Not counted", "Other runs"
+OF_THE_TURN = "Only for where it turns wrong"
 WITHOUT, WITH = "Without", "With"
 FORM = "Asked for its form"
 
@@ -93,10 +94,14 @@ def run_groups(told: Explanation, causes: Sequence[Mechanism], weights: Mapping[
         yield from _group(FORM, [row for row in left if row.changed == RE_ASKED], evidence, _Beside())
         left = [row for row in left if row.changed != RE_ASKED]
     rest = [row for row in levels_of(evidence) if row not in counted and row.changed != AS_WAS]
-    told_apart = [_beside(row, evidence, _Beside({}, weights)) for row in (*left, *at_other_steps(evidence))]
-    rows = (*told_apart, *(_beside(row, evidence, beside) for row in rest))
+    rows = (
+        *(_beside(row, evidence, _Beside({}, weights)) for row in left),
+        *(_beside(row, evidence, beside) for row in rest),
+    )
     if rows:
         yield RunGroup(NOT_COUNTED if counted else NO_CAUSE, rows)
+    if asked := tuple(_beside(row, evidence, _Beside({}, weights)) for row in at_other_steps(evidence)):
+        yield RunGroup(OF_THE_TURN, asked)
 
 
 def at_other_steps(evidence: Evidence) -> Iterator[Row]:
@@ -105,8 +110,7 @@ def at_other_steps(evidence: Evidence) -> Iterator[Row]:
     steps = [each for each in asked_at(evidence) if each.step and _row_at(evidence.steps[each.step]) not in counted]
     if steps:
         found = count(steps)
-        where = "which tell where it turns wrong"
-        yield Row("asked at once after other events", found.asked, found.right, level=OTHER_ANSWERS, aside=where)
+        yield Row("asked at once after other events", found.asked, found.right, level=OTHER_ANSWERS)
 
 
 def _row_at(event: int) -> str:

@@ -103,7 +103,8 @@ def _misfits(
     rows += _ignoring(cause, evidence)
     early = list(early_answers_against(cause, told))
     # Early answers before any call are a row as well.
-    told_early = any("before any call" in each.lower() for each in early)
+    of_all = (*early, *(line for each in (shares.cause, *undecided) for line in early_answers_against(each, told)))
+    told_early = any("before any call" in each.lower() for each in of_all)
     rows = [row for row in rows if not (told_early and row.changed == BEFORE)]
     rows += _uncounted_against(cause, attribution, evidence)
     without = {

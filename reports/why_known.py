@@ -205,6 +205,7 @@ def _comparison(cause: Mechanism, rows: list[Row], evidence: Evidence) -> str:
     changed = {row.changed for row in rows}
     more = ["a prohibition of calls"] if OFFERED in changed else []
     more += [quoted_name(each) for each in gone_too] if alone else []
+    more += ["what results give"] if cause == "calling" and any(row.with_other_results for row in before) else []
     if cause not in ("availability", "prompt"):
         more += ["the offer of tools"] if changed & {SCAFFOLD, WITHOUT_TOOLS} else []
         more += ["the prompt"] if WITHOUT_TOOLS in changed and evidence.signals.prompted else []

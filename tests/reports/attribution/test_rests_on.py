@@ -55,6 +55,25 @@ def test_what_no_single_kind_of_run_decides_says_so() -> None:
     assert contradictions(told) == []
 
 
+def test_a_verdict_that_would_be_undecided_without_one_kind_of_run_says_so() -> None:
+    told = told_of(1, (1.0,), without_tools=(0.0,) * 4)
+    assert (
+        "It rests on runs without tools (0 of 4 right): without these it would be undecided (the model's own error ."
+    ) in part(told, WEIGHED)
+    assert contradictions(told) == []
+
+
+def test_of_an_undecided_verdict_the_runs_that_would_settle_it_are_named() -> None:
+    told = told_of(0, (0.0,))
+    assert part(told, "Verdict").startswith("Undecided")
+    said = part(told, WEIGHED)
+    assert "Without runs without tools (4 of 4 right) the likeliest would be the model's own error (." in said
+    assert (
+        "Without runs with its last reply drawn again (0 of 5 right) the likeliest would be sampling noise (." in said
+    )
+    assert contradictions(told) == []
+
+
 @pytest.mark.parametrize("swapped", [(1.0,) * 3, (1.0,) * 6])
 def test_runs_without_which_the_cause_would_be_likelier_speak_against_it(swapped: tuple[float, ...]) -> None:
     told = told_of(3, swapped)

@@ -98,7 +98,10 @@ def weights_otherwise(found: Why, whole: str) -> Iterator[str]:
     """What a verdict is said to rest on is what its column has."""
     cells = [row.without for group in found.groups for row in group.rows if row.without]
     turning = [each for each in cells if ";" in each]
-    named = whole.count("It rests on runs ")
+    undecided = re.search(r"It rests on runs [^.]* would be undecided \([^.]* ((?:under )?\.\d+);", whole)
+    if undecided and undecided[1] not in [each.partition(";")[0] for each in cells]:
+        yield f"undecided with {undecided[1]}, and {cells}"
+    named = whole.count("It rests on runs ") - bool(undecided)
     if named > len(turning) or (re.search("It rests (on no single kind|mostly)", whole) and turning):
         yield f"{named} kinds that it rests on, and {cells}"
     least = re.search(r"(?:it is still|be the likeliest, with) ((?:under )?\.\d+)", whole)
