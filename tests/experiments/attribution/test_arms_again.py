@@ -42,7 +42,7 @@ def test_what_a_wrong_trial_is_compared_with_is_run_twice_more(chat_server: Chat
     told = read_explanation(store, trial_of(store, "python"))
     assert isinstance(told, Explanation)
     rows = {row.name: row.came for group in why(told).groups for row in group.rows}
-    name = "without tools: 4; 4; 4 (3 answers: 1 trial and 2 more runs of it)"
+    name = "without tools: 4; 4; 4 (1 trial, 2 more runs)"
     assert [came for row, came in rows.items() if row.startswith(name)] == ["3 of 3"]
     asked = len(chat_server.requests)
     attribute(store, ONCE)
