@@ -6,7 +6,15 @@ from pathlib import Path
 from typing import Literal
 
 from toolablate.analysis.attribution.signals.adoption import gives, states
-from toolablate.analysis.attribution.signals.answers import NUMBER, AnswerForm, normal_number, plain, texts_of
+from toolablate.analysis.attribution.signals.answers import (
+    MOST_UNIT_WORDS,
+    NUMBER,
+    UNIT_WORD,
+    AnswerForm,
+    normal_number,
+    plain,
+    texts_of,
+)
 from toolablate.analysis.attribution.signals.signal_types import Answered, CallSignal, Steps
 from toolablate.experiments.environment.web import answers_of
 from toolablate.traces.records import Question, Trace
@@ -16,7 +24,6 @@ Computable = Literal["yes", "no", "unclear"]
 Computed = Literal["yes", "no"]
 
 _NUMBER = re.compile(r"(?<![\w.])[-−+]?\d[\d,]*(?:\.\d+)?")
-_WORD = re.compile(r"[^\W_][\w'’.-]*[^\W_]|[\u3400-\u9fff]+")
 
 
 def computable(question: Question) -> Computable:
@@ -40,7 +47,7 @@ def computable(question: Question) -> Computable:
 def _is_number(answer: str) -> bool:
     """Whether a number is most of it: `12.5 kJ/mol`, `x = 3`, but not a sentence that mentions one."""
     found = _NUMBER.search(answer)
-    return found is not None and len(_WORD.findall(answer.replace(found[0], " ", 1))) <= 3
+    return found is not None and len(UNIT_WORD.findall(answer.replace(found[0], " ", 1))) <= MOST_UNIT_WORDS
 
 
 # By programs that models wrote and ran.

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.replay_rules import blame_without
@@ -133,22 +134,24 @@ def told_without(found: Sequence[WithoutRuns], cause: Mechanism, with_them: Mapp
     """`with its last reply drawn again: 4 of 4 right (.41 without these; they speak against “calling”); ...`, of the
     first few."""
     return "; ".join(
-        f"{each.row.told} ({_told(each, cause)} without these{_hurt(each, cause, with_them)})" for each in found[:MOST]
+        f"{each.row.told} ({_told(each, cause)} without these{speak(each, 'against', cause, with_them)})"
+        for each in found[:MOST]
     )
 
 
-def _hurt(each: WithoutRuns, cause: Mechanism, with_them: Mapping[Mechanism, float]) -> str:
-    """The other cause that these runs make less likely by most, as a clause; empty where none loses a hundredth."""
-    losses = {other: share - with_them.get(other, 0.0) for other, share in each.shares.items() if other != cause}
-    most = max(losses, key=lambda other: losses[other], default=None)
-    return f"; they speak against {quoted_name(most)}" if most is not None and losses[most] >= 0.01 else ""
-
-
-def helped(each: WithoutRuns, cause: Mechanism, with_them: Mapping[Mechanism, float]) -> str:
-    """The other cause that these runs make likelier by most, as a clause; empty where none gains a hundredth."""
-    gains = {other: share - each.shares.get(other, 0.0) for other, share in with_them.items() if other != cause}
-    most = max(gains, key=lambda other: gains[other], default=None)
-    return f"; they speak for {quoted_name(most)}" if most is not None and gains[most] >= 0.01 else ""
+def speak(
+    each: WithoutRuns, way: Literal["for", "against"], cause: Mechanism, with_them: Mapping[Mechanism, float]
+) -> str:
+    """The other cause that these runs make likelier by most, or less likely, as a clause; empty where they move none by
+    a hundredth."""
+    sign = 1 if way == "for" else -1
+    moved = {
+        other: sign * (with_them.get(other, 0.0) - each.shares.get(other, 0.0))
+        for other in {**with_them, **each.shares}
+        if other != cause
+    }
+    most = max(moved, key=lambda other: moved[other], default=None)
+    return f"; they speak {way} {quoted_name(most)}" if most is not None and moved[most] >= 0.01 else ""
 
 
 MOST = 3

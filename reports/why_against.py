@@ -52,7 +52,7 @@ from toolablate.reports.other_causes import (
     side_by_side,
     told_chance,
 )
-from toolablate.reports.rests_on import WithoutRuns, helped, speaking_against
+from toolablate.reports.rests_on import WithoutRuns, speak, speaking_against
 from toolablate.reports.turn import AT_CALLS, right_until
 from toolablate.traces.records import Attribution, Mechanism
 
@@ -103,12 +103,12 @@ def _misfits(
     rows += _ignoring(cause, evidence)
     early = list(early_answers_against(cause, told))
     # Early answers before any call are a row as well.
-    of_all = (*early, *(line for each in (shares.cause, *undecided) for line in early_answers_against(each, told)))
+    of_all = [line for each in (shares.cause, *undecided) for line in early_answers_against(each, told)]
     told_early = any("before any call" in each.lower() for each in of_all)
     rows = [row for row in rows if not (told_early and row.changed == BEFORE)]
     rows += _uncounted_against(cause, attribution, evidence)
     without = {
-        each.row: f" ({hundred(each.hundredths(cause))} without these{helped(each, cause, attribution.shares)})"
+        each.row: f" ({hundred(each.hundredths(cause))} without these{speak(each, 'for', cause, attribution.shares)})"
         for each in weighed
     }
     texts = [f"{row.told}{without.get(row, '')}" for row in rows]

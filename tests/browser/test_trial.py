@@ -284,6 +284,10 @@ def test_the_trace_is_on_the_first_screen_and_what_is_asked_stays(
     said = page.locator(".pinned").inner_text()
     assert ": probability ." in said
     assert page.locator(".why").is_visible() == wide, "beside the events, or folded above them"
+    foot = page.locator("main").bounding_box()
+    assert foot is not None
+    ends = page.evaluate("document.documentElement.scrollHeight")
+    assert ends <= max(height, foot["y"] + foot["height"] + 200), "nothing hidden lengthens the page"
     options = page.locator(".pinned-options li")
     assert options.count() > page.locator(".pinned-options li:visible").count() > 0
     page.locator(".event").last.scroll_into_view_if_needed()

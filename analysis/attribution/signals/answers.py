@@ -45,8 +45,8 @@ def numbers_of(options: tuple[str, ...]) -> tuple[str, ...]:
     options are more than a number and its unit, unless their other words are the same."""
     texts = [plain(option) for option in options]
     found = [_OF_UNIT.findall(text) for text in texts]
-    frames = [_WORD_OF_UNIT.findall(_OF_UNIT.sub(" ", text)) for text in texts]
-    if {*map(len, found)} != {1} or (len({*map(tuple, frames)}) > 1 and max(map(len, frames)) > _MOST_OF_UNIT):
+    frames = [UNIT_WORD.findall(_OF_UNIT.sub(" ", text)) for text in texts]
+    if {*map(len, found)} != {1} or (len({*map(tuple, frames)}) > 1 and max(map(len, frames)) > MOST_UNIT_WORDS):
         return ()
     numbers = tuple(number for (number,) in found)
     return numbers if len({*map(normal_number, numbers)}) == len(options) else ()
@@ -54,8 +54,9 @@ def numbers_of(options: tuple[str, ...]) -> tuple[str, ...]:
 
 _OF_UNIT = re.compile(rf"(?<![\w.,^/:]){NUMERAL}(?![\d/:])")
 """A number, to which its unit may be joined: "12kg". That of "m/s^2" is none, nor are those of "8/17"."""
-_WORD_OF_UNIT = re.compile(r"[^\W_][\w'’.-]*[^\W_]|[\u3400-\u9fff]+")
-_MOST_OF_UNIT = 3
+UNIT_WORD = re.compile(r"[^\W_][\w'’.-]*[^\W_]|[\u3400-\u9fff]+")
+MOST_UNIT_WORDS = 3
+"""Beside the number of an answer that is one: "12.5 kJ/mol", and no sentence that mentions it."""
 
 
 def plain(text: str) -> str:

@@ -231,6 +231,17 @@ def test_a_comparison_with_runs_without_tools_says_what_else_differs() -> None:
     assert contradictions(told) == []
 
 
+def test_a_comparison_of_calls_with_runs_that_have_other_results_says_so() -> None:
+    replay = Replay(rollouts={frozenset(): (0.0,), frozenset({"search"}): (0.0,) * 5}, last_reply=(0.0,) * 4)
+    arms = Arms((1.0,) * 4, offered=(1.0,) * 6, placebo=(0.0,) * 8)
+    events = (*searched("gas", "Plants take up a gas."), *ended("Answer: B"))
+    found = replace(inputs(replay=replay), arms=arms)
+    told = told_by(events, mechanism="calling", inputs=found, pivotal=None, trajectory=None, flip=None)
+    known = part(told, "How we know")
+    assert "in which a prohibition of calls and what results give differ too: without it 6 of 6 right" in known
+    assert contradictions(told) == []
+
+
 def test_a_lost_form_is_told_of_redraws_that_are_wrong_in_any_form() -> None:
     events = (*searched("gas", "x"), *ended("It is the second one."))
     told = told_by(

@@ -104,7 +104,7 @@ def weights_otherwise(found: Why, whole: str) -> Iterator[str]:
     named = whole.count("It rests on runs ") - bool(undecided)
     if named > len(turning) or (re.search("It rests (on no single kind|mostly)", whole) and turning):
         yield f"{named} kinds that it rests on, and {cells}"
-    least = re.search(r"(?:it is still|be the likeliest, with) ((?:under )?\.\d+)", whole)
+    least = re.search(r"be the likeliest, with ((?:under )?\.\d+)", whole)
     alone = [each.partition(";")[0] for each in cells]
     if least and least[1] != min(alone, key=lambda each: float(each.removeprefix("under ")), default=""):
         yield f"at least {least[1]}, and {cells}"
@@ -134,15 +134,16 @@ def sourced_otherwise(told: Explanation, whole: str) -> Iterator[str]:
     right = re.search(r"The result of event (\d+) has the right answer, ([^;]*);", whole)
     if right and not _has(outputs.get(int(right[1]), ""), right[2], told):
         yield f"a right answer that event {right[1]} has not: {whole}"
-    if "No result names its answer" in whole and any(each in output for each in answers for output in outputs.values()):
+    if "No result names its answer" in whole and any(
+        _has(output, each, told) for each in answers for output in outputs.values()
+    ):
         yield f"an answer that a result has: {whole}"
 
 
 def _has(output: str, text: str, told: Explanation) -> bool:
     """Of an option with a unit its number is enough."""
     choices = tuple(each.lower() for each in told.question.choices)
-    numbers = numbers_of(choices)
-    ways = (
-        (text.lower(), numbers[choices.index(text.lower())]) if numbers and text.lower() in choices else (text.lower(),)
-    )
-    return any(each in output for each in ways)
+    numbers = dict(zip(choices, numbers_of(choices), strict=False))
+    number = numbers.get(text.lower())
+    alone = number and re.search(rf"(?<![\d.]){re.escape(number)}(?!\d|\.\d)", output)
+    return bool(alone) or text.lower() in output
