@@ -187,7 +187,10 @@ def _of_faults(told: Explanation) -> Happened:
         again = f"its next call was not carried out (event {asked[0]})" if asked else again
     since = [each for each in evidence.signals.troubles if each.event > events[0] and one_line(each.tool) in tools]
     own = [each.event for each in since if each.kind == "exception"]
-    beside = f"; at {events_named(own)} by an error of its code" if own else ""
+    lacking = [each.event for each in left if each.kind == "missing_package"]
+    where = "," if len(lacking) == len(left) else f"; at {events_named(lacking)}" if lacking else ""
+    beside = f"{where} for a package that the kernel lacks" if lacking else ""
+    beside += f"; at {events_named(own)} by an error of its code" if own else ""
     earlier = ""
     if passed := [each for each in _passing_faults(evidence) if one_line(each.tool) in tools]:
         which = " and ".join(dict.fromkeys(one_line(each.tool) for each in passed))

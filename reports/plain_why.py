@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
-from toolablate.analysis.attribution.trace_rules import BY_CHANCE
+from toolablate.analysis.attribution.trace_rules import BY_CHANCE, repairable
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.answer_source import course
 from toolablate.reports.causes import (
@@ -128,7 +128,8 @@ def _how_sure(weighed: Weighing, rests: tuple[str, ...], told: Explanation) -> W
     named = {each.cause for each in weighed.causes}
     swapped = any(not (row.without_calls or row.is_early) for row in sides("calling", evidence)[0])
     empty = "calling" in named and swapped and not any(call.gave for call in evidence.signals.calls)
-    of_calls = [f"{EMPTY_CALLS}{WITH_TOOLS_THAT_WORK if 'tool_fault' in named else ''}"] if empty else []
+    repaired = "tool_fault" in named and repairable(evidence.signals)
+    of_calls = [f"{EMPTY_CALLS}{WITH_TOOLS_THAT_WORK if repaired else ''}"] if empty else []
     notes = (*rests, how(told), *of_calls)
     return WhyPart(WEIGHED, (LEAD,), weighed.table, notes)
 

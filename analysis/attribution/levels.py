@@ -12,7 +12,7 @@ from toolablate.analysis.attribution.evidence import KINDS, LONG_RESULTS, Eviden
 from toolablate.analysis.attribution.forced_answers import Forcing
 from toolablate.analysis.attribution.level_chances import LevelTally
 from toolablate.analysis.attribution.signals.signal_types import CallSeen
-from toolablate.analysis.attribution.trace_rules import ran_out, repairable
+from toolablate.analysis.attribution.trace_rules import lacks_packages, ran_out, repairable
 from toolablate.traces.records import ReplayPurpose
 
 AGAIN, EXTENDED, REPAIRED = (
@@ -54,7 +54,7 @@ def swapped_results(kinds: Iterable[ToolKind]) -> str:
 
 
 _NAMED: tuple[Part, ...] = (
-    *("search", "code", "other", "volume", "first_reply", "calling", "availability", "prompt", "tool_fault", "budget"),
+    *("search", "code", "other", "volume", "tool_fault", "first_reply", "calling", "availability", "prompt", "budget"),
 )
 
 
@@ -164,12 +164,16 @@ def _before(evidence: Evidence, forcing: Forcing, order: Sequence[ToolKind], fal
         yield _rollouts("again", replay, (), pivotal.kept if pivotal else ())
     # Without a long result neither what it says nor its length is there.
     both = pivotal if pivotal and replay.short and _is_long(pivotal.event, signals.calls) else None
+    lacking: frozenset[ToolKind] = frozenset({"code"}) if lacks_packages(signals, "code") else frozenset()
+    parts: dict[ToolKind, Part] = {kind: "tool_fault" if kind in lacking else kind for kind in order}
     for number, kind in enumerate(order, start=1):
         if pivotal and not both and kind in turned:
-            yield Level(kind, tally_of(pivotal.without), f"with no result at event {pivotal.event}")
-        yield _rollouts(kind, replay, order[:number])
+            yield Level(parts[kind], tally_of(pivotal.without), f"with no result at event {pivotal.event}")
+        # Placebos of code that failed for a missing package fail so, too.
+        yield _rollouts("again" if kind in lacking else kind, replay, order[:number])
     if not replay.rollouts.get(frozenset(order)):
-        yield _believed(order[-1], evidence, forcing, _step_before_results(evidence))
+        yield from (Level(parts[kind], tally_of(()), "") for kind in lacking)
+        yield _believed(parts[order[-1]], evidence, forcing, _step_before_results(evidence))
     # Of the arm too, results are as long as the real ones. Replays with short ones keep this trial's first reply: where
     # nobody drew it anew beside long ones, its luck has no part in what they restore.
     anew = _first_reply_drawn_again(evidence)
@@ -217,7 +221,10 @@ def _without_results(evidence: Evidence, forcing: Forcing, order: Sequence[ToolK
     refused have no results, and are calls."""
     arms = evidence.inputs.arms
     if order:
-        yield Level("calling", tally_of(arms.sham), SHAM)
+        # No replay has the package: the first calls that work are those of the arm.
+        swapped = (evidence.all_runs or Replay()).rollouts.get(frozenset(order))
+        lacks = bool(swapped) and lacks_packages(evidence.signals, "code")
+        yield Level("tool_fault" if lacks else "calling", tally_of(arms.sham), SHAM)
     else:
         # Of calls that the provider made nobody can exchange the results: they go with the calls.
         kinds = sorted({KINDS[call.form] for call in evidence.signals.calls if call.by_provider and call.gave})

@@ -51,6 +51,8 @@ from toolablate.analysis.attribution.trace_rules import (
     blamed,
     distraction,
     faults,
+    lacks_packages,
+    repairable,
 )
 from toolablate.analysis.pairing import RIGHT, mean
 from toolablate.analysis.statistics.intervals import Floats
@@ -364,7 +366,10 @@ def _over_orders(evidence: Evidence, of_orders: Sequence[Mapping[Part, float]], 
 
 
 def _two_kinds(evidence: Evidence, orders: int) -> list[tuple[ToolKind, LevelTally]] | None:
-    """Both with the runs without its results; None where these are not all, or there are not two."""
+    """Both with the runs without its results; None where these are not all, or there are not two, or swapped results
+    fail as the real ones did."""
+    if lacks_packages(evidence.signals, "code"):
+        return None
     rollouts = (evidence.all_runs or Replay()).rollouts
     found = [(kind, tally_of(rollouts.get(frozenset({kind}), ()))) for kind in sorted(evidence.inputs.tools)]
     return found if len(found) == orders == 2 and all(tally.runs for _, tally in found) else None
@@ -495,6 +500,8 @@ def _note(mechanism: Mechanism, shares: Mapping[Mechanism, float], evidence: Evi
     what = NOTES[mechanism]
     if mechanism == "availability" and evidence.signals.prompted and not arms.scaffold:
         what = "without the offer of tools and the condition's words, which no arm tells apart, it is right"
+    if mechanism == "tool_fault" and faults(evidence.signals) and not repairable(evidence.signals):
+        what = "right where no code fails for a package that the kernel lacks"
     restored, before = deciding(mechanism, evidence) or (None, None)
     counted = f": {'; '.join(_counted(each) for each in (restored, before) if each)}" if restored else ""
     if mechanism == "interaction":

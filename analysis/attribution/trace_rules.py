@@ -52,6 +52,9 @@ def distraction(
 _NO_FAULTS = frozenset({"exception", "nothing_found", "cut_off"})
 """Kinds of trouble that are none of the tool's: the model's own code, and what was not there or not allowed."""
 
+_NO_REPAIRS = frozenset({"missing_package"})
+"""Kinds of trouble that are a tool's, and that no replay can undo: its kernel lacks the package as well."""
+
 BEYOND_BUDGETS = frozenset({"reply_length", "context_length"})
 """Limits that a larger budget does not move."""
 
@@ -67,14 +70,25 @@ def faults(signals: Signals) -> tuple[int, ...]:
 
 
 def repairable(signals: Signals) -> tuple[int, ...]:
-    """The same without what the provider's own tools failed to do: no replay can have those work."""
+    """The same without what no replay can have work: the provider's own tools, and packages that the kernel lacks."""
     of_provider = {call.event for call in signals.calls if call.by_provider}
-    return tuple(event for event in faults(signals) if event not in of_provider)
+    left = (each for each in unrecovered(signals.troubles) if each.kind not in _NO_REPAIRS)
+    return tuple(each.event for each in left if each.event not in of_provider)
+
+
+def lacks_packages(signals: Signals, *forms: Form) -> bool:
+    """Whether its calls (those of these forms, where any are named) gave nothing, all for a package that the kernel
+    lacks, but for those that were refused."""
+    refused = {each.event for each in signals.refused}
+    lacking = {each.event for each in signals.troubles if each.kind == "missing_package"}
+    calls = [call for call in signals.calls if call.event not in refused and (not forms or call.form in forms)]
+    return bool(calls) and all(call.event in lacking and not call.gave for call in calls)
 
 
 def fail_by_themselves(troubles: Iterable[Trouble]) -> bool:
-    """Whether one of these is a tool's that no intervention made fail, and was not recovered from."""
-    return any(each.kind != "injected" for each in unrecovered(troubles))
+    """Whether one of these is a tool's that no intervention made fail, that replays could have work, and that was not
+    recovered from."""
+    return any(each.kind not in ("injected", *_NO_REPAIRS) for each in unrecovered(troubles))
 
 
 def unrecovered(troubles: Iterable[Trouble]) -> list[Trouble]:
@@ -280,7 +294,8 @@ def _beside_arms(
         found[mechanism] += results * odds / len(taken)
     if not any(call.gave for call in signals.calls):
         # Results that hold nothing mislead nobody.
-        found["calling" if signals.calls else "availability"] += results
+        held: Mechanism = "tool_fault" if lacks_packages(signals) else "calling"
+        found[held if signals.calls else "availability"] += results
     whole = math.fsum(found.values())
     found = {mechanism: share / whole for mechanism, share in found.items()}
     lost = _format(signals, score)
@@ -412,7 +427,7 @@ def _tool_fault(signals: Signals) -> _Finding | None:
     if not left:
         return None
     # By the plan, which takes the part of a tool that is broken.
-    words = {"injected": "made to fail on purpose"}
+    words = {"injected": "made to fail on purpose", "missing_package": "a package that the kernel lacks"}
     kinds = ", ".join(dict.fromkeys(words.get(each.kind, each.kind.replace("_", " ")) for each in left))
     useful = [call for call in signals.calls if call.gave]
     confidence = 0.75 if not useful else 0.5 if _is_last(left[-1], signals.calls) else 0.35

@@ -39,6 +39,12 @@ _EXACT: dict[str, TroubleKind] = {
 _TRACEBACK = re.compile(r"^(?:-{75}$| +(?:Cell In\[|File )|Traceback )", re.MULTILINE)
 """Where IPython, and Python itself, begin to say what was raised."""
 
+_MISSING_PACKAGE = re.compile(
+    r"ModuleNotFoundError: No module named '[^'.]+'|ImportError: Missing optional dependency '[^']+'.*"
+)
+"""The last line of a traceback where a package is not there at all; without a part of one, code asked for what no such
+package has."""
+
 _NOTHING = ("No results for ", "No match for ")
 
 
@@ -78,10 +84,14 @@ def refused_calls(calls: Sequence[CallSignal]) -> tuple[RefusedCall, ...]:
 
 def troubles(trace: Trace, calls: Sequence[CallSignal]) -> tuple[Trouble, ...]:
     """In the order of their events. Recovered is a call after which the same tool worked; an attempt that
-    infrastructure spoiled is one where any tool did."""
+    infrastructure spoiled is one where any tool did. That a cell ends without an error makes up for no package."""
     works = [call for call in calls if call.made.status == "ok" and not _found_nothing(call)]
+    gives = [call for call in calls if _gave(call)]
     found = [
-        Trouble(call.event, call.made.call.name, kind, _later(call.event, works, call.made.call.name))
+        Trouble(
+            *(call.event, call.made.call.name, kind),
+            _later(call.event, gives if kind == "missing_package" else works, call.made.call.name),
+        )
         for call in calls
         if (kind := _kind(call)) is not None
     ]
@@ -107,7 +117,7 @@ def _gave(call: CallSignal) -> bool:
         return False
     if call.made.status == "ok":
         return call.output.strip() not in ("", NO_OUTPUT)
-    raised = _TRACEBACK.search(call.output) if _kind(call) == "exception" else None
+    raised = _TRACEBACK.search(call.output) if _kind(call) in ("exception", "missing_package") else None
     return raised is not None and bool(call.output[: raised.start()].strip())
 
 
@@ -126,6 +136,8 @@ def _kind(call: CallSignal) -> TroubleKind | None:
         return _EXACT[error]
     if error == "died" or error.startswith("died:"):
         return "dead_kernel"
+    if call.form == "code" and _MISSING_PACKAGE.fullmatch(call.output.rstrip().rpartition("\n")[2]):
+        return "missing_package"
     by_form: dict[str, TroubleKind] = {"code": "exception", "search": "search_failed", "page": "page_not_there"}
     return by_form.get(call.form, "other")
 

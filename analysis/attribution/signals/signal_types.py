@@ -117,6 +117,7 @@ def _text(event: ModelCall) -> str:
 
 TroubleKind = Literal[
     "exception",
+    "missing_package",
     "timeout",
     "dead_kernel",
     "page_not_there",
@@ -170,8 +171,8 @@ class RefusedCall:
 @dataclass(frozen=True, slots=True)
 class Trouble:
     """A call that came to nothing, or an attempt at one that infrastructure spoiled (`event` is then a Failure, and
-    `tool` the name of its boundary). `recovered` is the later call of the same tool that worked, None where none did.
-    """
+    `tool` the name of its boundary). `recovered` is the later call of the same tool that worked, None where none did;
+    of code that imports a package which the kernel lacks, the later call that gave something."""
 
     event: int
     tool: str

@@ -78,6 +78,14 @@ def ran(code: str, output: str, before: str = "", **more: Any) -> list[Event]:
     return told(asked("python", code=code), output, before, **more)
 
 
+def imported(package: str, printed: str = "", error: str = "") -> list[Event]:
+    """A cell that imports what its kernel lacks; `error` is the last line of what it raises, where that is another."""
+    raised = error or f"ModuleNotFoundError: No module named '{package}'"
+    name, line = raised.partition(":")[0], "-" * 75
+    shown = f"{printed}{line}\n{name}   Traceback (most recent call last)\nCell In[1], line 1\n\n{raised}\n"
+    return ran(f"import {package}", shown, status="error", error=name)
+
+
 def searched(query: str, output: str, before: str = "", **more: Any) -> list[Event]:
     return told(asked("web_search", query=query), output, before, **more)
 

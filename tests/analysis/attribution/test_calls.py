@@ -9,6 +9,7 @@ from tests.analysis.attribution.stories import (
     ended,
     failed,
     gave,
+    imported,
     opened,
     ran,
     read,
@@ -77,6 +78,38 @@ def test_an_error_is_recovered_from_by_a_later_call_of_the_same_tool_alone() -> 
     assert [trouble.recovered for trouble in other.troubles] == [None]
     same = read(*broken, *searched("x", FOUND), *ran("print(1)", "1"), *ended("Answer: A"))
     assert [trouble.recovered for trouble in same.troubles] == [5]
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        ("", "missing_package"),
+        ("ImportError: Missing optional dependency 'lxml'.  Use pip or conda to install lxml.", "missing_package"),
+        ("ModuleNotFoundError: No module named 'numpy.ledgers'", "exception"),
+        ("ModuleNotFoundError: No module named 'nmpy'. Did you mean: 'numpy'?", "exception"),
+        ("ImportError: cannot import name 'ledger' from 'math'", "exception"),
+        ("KeyError: \"No module named 'ledgerkit'\"", "exception"),
+    ],
+)
+def test_a_package_that_is_not_there_is_told_from_other_errors_by_the_last_line(error: str, kind: str) -> None:
+    signals = read(*imported("ledgerkit", error=error), *ended("Answer: A"))
+    assert [(trouble.event, trouble.kind) for trouble in signals.troubles] == [(1, kind)]
+
+
+def test_an_error_that_a_missing_package_led_to_is_the_codes_own() -> None:
+    led = "ModuleNotFoundError: No module named 'ledgerkit'\n\nDuring handling of it:\n\nNameError: no ledger"
+    assert [each.kind for each in read(*imported("ledgerkit", error=led), *ended("A")).troubles] == ["exception"]
+
+
+def test_a_missing_package_is_made_up_for_by_code_that_gives_something_alone() -> None:
+    missing, silent = imported("ledgerkit"), ran("import math", "(no output)")
+    fruitless = read(*missing, *silent, *searched("x", FOUND), *missing, *ended("Answer: A"))
+    assert [(each.event, each.recovered) for each in fruitless.troubles] == [(1, None), (7, None)]
+    made_up = read(*missing, *silent, *ran("print(1)", "1"), *ended("Answer: A"))
+    assert [(each.event, each.recovered) for each in made_up.troubles] == [(1, 5)]
+    printed = read(*missing, *imported("ledgerkit", printed="1\n"), *ended("Answer: A"))
+    assert [(each.event, each.recovered) for each in printed.troubles] == [(1, 3), (3, None)]
+    assert [call.gave for call in printed.calls] == [False, True]
 
 
 def test_an_error_after_a_call_that_worked_is_not_recovered_from() -> None:

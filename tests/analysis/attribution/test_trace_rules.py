@@ -17,6 +17,7 @@ from tests.analysis.attribution.stories import (
     QUESTION,
     asked,
     ended,
+    imported,
     opened,
     ran,
     read,
@@ -30,7 +31,15 @@ from tests.analysis.attribution.stories import (
 from toolablate.analysis.attribution.expected_failures import Pool, Tally
 from toolablate.analysis.attribution.signals.of_trace import signals_of
 from toolablate.analysis.attribution.signals.signal_types import Signals
-from toolablate.analysis.attribution.trace_rules import ArmShares, NoToolTrial, attribute_by_trace, blamed
+from toolablate.analysis.attribution.trace_rules import (
+    ArmShares,
+    NoToolTrial,
+    attribute_by_trace,
+    blamed,
+    fail_by_themselves,
+    faults,
+    repairable,
+)
 from toolablate.benchmarks.tatqa.scorer import em_and_f1
 from toolablate.traces.records import (
     Attribution,
@@ -159,6 +168,33 @@ def test_a_budget_stop_is_blamed_and_a_near_one_is_not() -> None:
     signals = read(*events, *ended("Answer: C"), condition=near)
     assert signals.budget.near == ("turns",)
     assert label(signals).mechanism == "unknown"
+
+
+def test_a_package_that_the_kernel_lacks_to_the_end_is_a_fault_and_none_where_other_code_gave_something() -> None:
+    signals = read(*imported("ledgerkit"), *imported("ledgerkit"), *ended("Answer: C"))
+    found = label(signals)
+    assert (found.mechanism, found.evidence, found.confidence) == ("tool_fault", (1, 3), 0.75)
+    assert found.note == "a tool failed and never worked again: a package that the kernel lacks"
+    assert (faults(signals), repairable(signals), fail_by_themselves(signals.troubles)) == ((1, 3), (), False)
+    assert alone(*imported("ledgerkit"), *ran("print(1)", "1"), *ended("Answer: C"))[0] == "unknown"
+
+
+def test_beside_a_missing_package_a_search_that_failed_can_be_repaired() -> None:
+    signals = read(*imported("ledgerkit"), *searched("gas", "down", status="error", error="timeout"), *ended("C"))
+    assert (faults(signals), repairable(signals), fail_by_themselves(signals.troubles)) == ((1, 3), (3,), True)
+
+
+@pytest.mark.parametrize(
+    ("events", "mechanism"), [(imported("a"), "tool_fault"), (ran("x = 1", "(no output)"), "calling")]
+)
+def test_beside_arms_what_empty_results_did_is_a_fault_where_a_package_kept_them_empty(
+    events: list[Event], mechanism: Mechanism
+) -> None:
+    arms = ArmShares({"sampling_noise": 0.1}, 0.9, "sham 3 of 3")
+    bare = [no_tools("Answer: A", is_right=True)] * 3
+    found = attribute_by_trace(read(*events, *ended("Answer: C")), wrong(), bare, arms=arms)
+    assert found is not None
+    assert (found.mechanism, found.shares[mechanism] > 0.5) == (mechanism, True)
 
 
 BROKEN = ran("1/0", "no answer", status="error", error="timeout")

@@ -213,6 +213,26 @@ def test_a_fault_of_a_tool_is_repaired(chat_server: ChatServer, tmp_path: Path) 
     assert values(store, ReplayPurpose(kind="repaired")) == values(store, ReplayPurpose(kind="rollout")) == [1, 1]
 
 
+@pytest.mark.deep
+def test_a_package_that_the_kernel_lacks_is_no_repair_and_loses_no_replay(
+    chat_server: ChatServer, tmp_path: Path
+) -> None:
+    chat_server.answers(swayed(["import ledgerkit"] * 2, lambda shown: any("No module" in each for each in shown)))
+    arms = "['none', 'python', { name = 'empty', base = 'python', interventions = ['sham'] }]"
+    store = run(endpoint_plan(tmp_path, chat_server, conditions=arms))
+    done = attribute(store, ALL)
+    assert (done.missing, done.refused) == (0, ())
+    assert "repaired" not in purposes_in(store)
+    # Placebos of what failed so fail so, too.
+    for placebos in ((), ("code",)):
+        assert values(store, ReplayPurpose(kind="rollout", placebos=placebos)) == [0, 0]
+    (trial,) = [each for each in read_report(store).explained if each.evidence.condition == "python"]
+    assert trial.evidence.inputs.replay is not None
+    assert len(trial.evidence.inputs.replay.rollouts) == 2
+    assert trial.attribution is not None
+    assert (trial.attribution.mechanism, trial.attribution.method) == ("tool_fault", "replay")
+
+
 def mumbling(cells: list[str]) -> Callable[[dict[str, Any]], Step]:
     """Misled by a 7, and says nothing that can be read until it is asked for its answer."""
     plain = swayed(cells, lambda shown: "7" in shown)

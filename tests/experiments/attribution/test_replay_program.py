@@ -14,6 +14,7 @@ from tests.analysis.attribution.stories import (
     asked,
     ended,
     gave,
+    imported,
     opened,
     ran,
     said,
@@ -201,12 +202,13 @@ def test_a_fault_that_was_not_recovered_from_is_repaired_where_it_was_and_in_all
     "events",
     [
         ran("1/0", "ZeroDivisionError", status="error", error="exception"),
+        imported("ledgerkit"),
         searched("gas", "No results for 'gas'."),
         searched("gas", "...", status="error", error="call_limit"),
         [*searched("gas", "down", status="error", error="timeout"), *searched("gas", "nitrogen")],
     ],
 )
-def test_what_is_no_fault_of_a_tool_or_was_made_good_is_not_repaired(events: list[Event]) -> None:
+def test_what_is_no_fault_of_a_tool_or_was_made_good_or_cannot_work_is_not_repaired(events: list[Event]) -> None:
     sound = case(*events, *ended("Answer: B"))
     assert sound.fault is None
     assert "repaired" not in kinds(wanted_of(sound))

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.analysis.attribution.stories import QUESTION, ended, ran, read, searched, wrong
+from tests.analysis.attribution.stories import QUESTION, ended, imported, ran, read, searched, wrong
 from tests.reports.attribution.contradictions import contradictions
 from tests.reports.attribution.samples import (
     IDENTITY,
@@ -150,6 +150,20 @@ def test_calls_that_failed_otherwise_are_told_beside_a_tool_that_failed(limit: L
     own = ran("1 + 'a'", "", status="error", error="TypeError")
     events = [*broken, *own, *broken, *ended("Answer: B", limit)]
     assert happened("tool_fault", told_by(events)).clause == said
+
+
+def test_a_package_that_the_kernel_lacks_is_told_in_these_words() -> None:
+    lacks, broken = imported("ledgerkit"), ran("f(1)", "", status="error", error="timeout")
+    own = ran("1 + 'a'", "", status="error", error="TypeError")
+    told = [
+        happened("tool_fault", told_by([*events, *ended("Answer: B")])).clause
+        for events in ([*lacks, *lacks], [*broken, *lacks], [*lacks, *own])
+    ]
+    assert told == [
+        "python failed (events 1 and 3, for a package that the kernel lacks), and was not called after event 3",
+        "python failed (events 1 and 3; at event 3 for a package that the kernel lacks), and was not called after event 3",
+        "python failed (event 1, for a package that the kernel lacks; at event 3 by an error of its code), and it never worked",
+    ]
 
 
 def test_what_a_search_found_is_not_named_of_what_is_left_where_each_search_failed() -> None:
