@@ -87,9 +87,9 @@ def show_command(
 
     Control characters and terminal escapes in texts of models and pages are made visible.
 
-    --why explains a trial with tools on one page: the verdict and how sure it is; how we know; what speaks against it;
-    what else it may be; the command that would tell. Below is a table of all runs: its calls and results with the early
-    answers after each, and the counts of runs with one thing changed. Early answers and replays need `attribute
+    --why explains a trial with tools on one page: the verdict; how we know, by runs with more and more taken away; how
+    sure it is; what speaks against it; what else it may be; the command that would tell. Below is the trial step by
+    step: its calls and results, with the early answers after each. Early answers and replays need `attribute
     --replay`. No model is asked. With the same --run and --scorer, `attribute` and `view` agree with it. A trial
     outside the run is compared with all trials of the store.
     """

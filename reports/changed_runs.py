@@ -91,7 +91,11 @@ class Row:
     def came(self) -> str:
         """`1 of 2 right`, and whose they are where these are not all of one."""
         aside = f" (not counted: {self.aside})" if self.aside else ""
-        return f"{self.count}{'' if self.graded else ' right'}{self._whose}{aside}"
+        return f"{self.bare}{self._whose}{aside}"
+
+    @property
+    def bare(self) -> str:
+        return f"{self.count}{'' if self.graded else ' right'}"
 
     @property
     def _whose(self) -> str:

@@ -26,6 +26,7 @@ from toolablate.traces.records import Mechanism
 from toolablate.traces.terminal_text import one_line
 
 _BEFORE_CALLS: tuple[Mechanism, ...] = (*BY_CHANCE, "availability", "prompt")
+NEEDS_NO_CALL = "the error may need no call"
 OF_RESULTS: tuple[Mechanism, ...] = ("lock_in", "retrieval_distraction", "other_results", "interaction", "volume")
 
 
@@ -37,7 +38,7 @@ def early_answers_against(cause: Mechanism, told: Explanation) -> Iterator[str]:
     whose = f" ({Row(BEFORE, asked, right, elsewhere=others).asked_where})" if others else ""
     outset = f"Before any call {right:g} of {asked} early answers are right{whose}"
     if cause not in (*BY_CHANCE, "availability", "prompt", "unknown") and 2 * right < asked:
-        yield f"{outset}: {'it may not have known the answer' if cause == 'format' else 'the error may need no call'}."
+        yield f"{outset}: {'it may not have known the answer' if cause == 'format' else NEEDS_NO_CALL}."
     own = [each for each in asked_at(evidence) if each.step == 0]
     yield from _said_before(cause, told)
     if cause == "own_error" and 2 * right > asked:
@@ -119,7 +120,7 @@ def _unsure_turn_against(cause: Mechanism, told: Explanation) -> Iterator[str]:
         cause == "calling" and near and _calls_within(near, evidence, gave=True) and _right_after_calls(near, evidence)
     ):
         where = f"Early answers turn wrong, likeliest {near.where} ({near.counts})"
-        yield f"{where}, at a result; after the calls before it early answers were still mostly right."
+        yield f"{where}, at a result; {_BY_NUMBER}"
     elif (
         cause in OF_RESULTS
         and near is not None
@@ -147,7 +148,7 @@ def _sure_turn_against(cause: Mechanism, turn: Turn, told: Explanation) -> Itera
         fits = "".join(f"; {quoted_name(each)} would explain that{unshown_by_all(each, evidence)}" for each in rivals)
         yield from [f"{at}, before its last reply{fits}."] if turn.end <= (own[0] if own else turn.end) else []
     elif cause == "calling" and gave and _right_after_calls(turn, evidence):
-        yield f"{at}, at a result; after the calls before it early answers were still mostly right."
+        yield f"{at}, at a result; {_BY_NUMBER}"
     elif cause == "tool_fault":
         failed = any(turn.holds(each.event) for each in evidence.signals.troubles)
         yield from [] if failed else [f"{at}, where no tool failed."]
@@ -160,6 +161,10 @@ def _sure_turn_against(cause: Mechanism, turn: Turn, told: Explanation) -> Itera
 
 
 _ITS_RESULT = ("nothing", "its result")
+_BY_NUMBER = (
+    "after the calls before it early answers were still mostly right. As the cause, calls would act by how many they"
+    " are."
+)
 
 
 def _calls_within(turn: Turn, evidence: Evidence, *, gave: bool) -> Sequence[CallSeen]:

@@ -22,6 +22,7 @@ from toolablate.reports.causes import (
     first_of,
     hundred,
     kinds_wrong,
+    name_of,
     pair_of,
     quoted_name,
     ranked,
@@ -36,13 +37,13 @@ from toolablate.reports.happened import (
     OF_FORMS,
     Said,
     failed_for_a_time,
+    gave_nothing,
     happened,
     same_without_tools,
     sign_in,
 )
-from toolablate.reports.named_causes import named_shares, spoken_of
+from toolablate.reports.named_causes import LEAST_LEFT, named_shares, spoken_of
 from toolablate.reports.turn import AT_CALLS, right_until
-from toolablate.reports.weighing import all_others
 from toolablate.traces.records import Attribution, Mechanism
 
 LEAST_TOLD = 0.01
@@ -71,6 +72,22 @@ def others(told: Explanation) -> Iterator[Said]:
     if attribution.method == "replay" and fault < LEAST_TOLD and passing:
         yield f"As the cause, that {passing} and worked again has a probability under {chance(LEAST_TOLD)}."
     yield from _on_the_same_rows(shares, evidence)
+
+
+def all_others(attribution: Attribution, named: Sequence[Mechanism], rest: int, evidence: Evidence) -> str:
+    """With those of them that are likely enough; together they have `rest` hundredths."""
+    if 200 * attribution.shares.get("unknown", 0.0) > rest and "unknown" not in named:
+        return f"{ALL_OTHERS}, mostly of which there is no sign"
+    # That what was found misled it is no name for what acts where nothing was found.
+    left = [
+        f"{name_of(each)} {chance(share)}"
+        for each, share in ranked(attribution)
+        if each not in named and share >= LEAST_LEFT and not gave_nothing(each, evidence)
+    ]
+    return f"{ALL_OTHERS} ({', '.join(left)})" if left else ALL_OTHERS
+
+
+ALL_OTHERS = "all others"
 
 
 def raised(told: Explanation) -> Iterator[str]:

@@ -1,7 +1,7 @@
-"""Why one trial went as it did: the verdict, how sure it is, how it is known, what speaks against it, what else it may
+"""Why one trial went as it did: the verdict, how it is known, how sure it is, what speaks against it, what else it may
 be, what would tell.
 
-Rules, so that no sentence contradicts another, or the table of all runs:
+Rules, so that no sentence contradicts another, or the table of runs:
 
 - Every sentence is made from the same rows, early answers and probabilities as the table; none from a recorded note.
 - The cause that is named is the most probable one. What needs no tool counts together, as in tables of causes.
@@ -10,27 +10,33 @@ Rules, so that no sentence contradicts another, or the table of all runs:
 - What replays of the trial measured, and what is read from the trace, are named apart.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
+from toolablate.analysis.attribution.replay_rules import RE_ASKED_PRIOR, before_runs
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE, repairable
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.answer_source import course
+from toolablate.reports.cause_wording import chance
 from toolablate.reports.causes import (
     CAUSES,
     Shares,
     as_likely,
+    bears_difference,
     counted_runs,
     defined,
     first_of,
     how_sure,
     hundred,
     name_of,
+    quoted_name,
+    ranked,
     sides,
     tells_form,
 )
-from toolablate.reports.changed_runs import capital, replays_of
+from toolablate.reports.changed_runs import capital, replays_of, total
 from toolablate.reports.happened import (
     Apart,
     Said,
@@ -38,11 +44,10 @@ from toolablate.reports.happened import (
     last_reply,
 )
 from toolablate.reports.named_causes import named_shares
-from toolablate.reports.other_causes import others
+from toolablate.reports.other_causes import others, told_chance
 from toolablate.reports.quoted import BARE_ANSWER, cut
-from toolablate.reports.rests_on import WithoutRuns, beside, column, how_much, rests_on
-from toolablate.reports.run_groups import RunGroup, run_groups
-from toolablate.reports.weighing import LEAD, Weighing, has_starts, how, of_form, weighing
+from toolablate.reports.rests_on import WithoutRuns, how_much, rests_on
+from toolablate.reports.rungs import Rung, at_other_steps, in_hundredths, rungs
 from toolablate.reports.why_against import against
 from toolablate.reports.why_known import known
 from toolablate.reports.would_tell import would_tell
@@ -52,86 +57,119 @@ from toolablate.traces.terminal_text import inert, one_line, plain_text
 
 @dataclass(frozen=True, slots=True)
 class WhyPart:
-    """Sentences, the table below them (its heads, then its rows), and notes to it."""
+    """Sentences, the table of runs below them, and notes to it."""
 
     title: str
     lines: tuple[Said, ...]
-    table: Sequence[tuple[str, ...]] = ()
-    notes: tuple[str, ...] = ()
+    rungs: tuple[Rung, ...] = ()
+    notes: tuple[Said, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Why:
-    """The parts that have something to say, and all runs that they are made from. `weight` is the head of the column of
-    `RunLine.without`; empty where there is none."""
-
-    parts: tuple[WhyPart, ...]
-    groups: tuple[RunGroup, ...]
-    weight: str = ""
+KNOWN, SURE = "How we know", "How sure"
+AGAINST, AGAINST_EACH = "What speaks against it", "What speaks against each"
 
 
-WEIGHED = "How sure"
-
-
-def why(told: Explanation) -> Why:
+def why(told: Explanation) -> tuple[WhyPart, ...]:
+    """The parts that have something to say."""
     attribution = told.explained.attribution
-    starts = attribution is not None and has_starts(named_shares(told, attribution), told)
-    rests = rests_on(told) if starts else ()
-    verdict, *more = _sentences(told, rests)
-    if attribution is None:
-        return Why(_with_lines((verdict, *more)), tuple(run_groups(told, (), {})))
-    shares = named_shares(told, attribution)
-    rest = tuple(how_much(rests, shares))
-    said = [*_causes_in((verdict, *more)), *(each for each, (name, _) in CAUSES.items() if name in " ".join(rest))]
-    weighed = weighing(shares, told, said)
-    sure = [] if weighed is None else [_how_sure(weighed, rest, told)]
-    parts = _with_lines(_explained_names((verdict, *sure, *more), weighed))
-    causes = [each.cause for each in weighed.causes if each.cause is not None] if weighed is not None else []
-    weights = {each.row.level: beside(each, shares.cause, shares.hundredths) for each in rests}
-    return Why(parts, tuple(run_groups(told, causes, weights)), column(shares.cause) if any(weights.values()) else "")
-
-
-def _with_lines(parts: Iterable[WhyPart]) -> tuple[WhyPart, ...]:
-    return tuple(part for part in parts if part.lines)
-
-
-def _sentences(told: Explanation, rests: Sequence[WithoutRuns]) -> tuple[WhyPart, ...]:
-    return (
+    weighed = attribution is not None and has_starts(named_shares(told, attribution), told)
+    rests, table = rests_on(told) if weighed else (), tuple(rungs(told))
+    verdict, *more = (
         WhyPart("Verdict", tuple(_verdict(told))),
-        WhyPart("How we know", tuple(known(told, rests))),
+        WhyPart(KNOWN, (LEAD,) if table else (), table, tuple(known(told))),
+        WhyPart(SURE, tuple(_how_sure(told, rests))),
         WhyPart(_against_title(told), tuple(against(told, rests))),
         WhyPart("What else it may be", tuple(others(told))),
         WhyPart("What would tell", tuple(would_tell(told))),
     )
+    parts = tuple(part for part in (verdict, *more) if part.lines or part.rungs or part.notes)
+    return _with_names(parts)
 
 
-def _causes_in(parts: Sequence[WhyPart]) -> list[Mechanism]:
-    said = " ".join(line for part in parts for line in part.lines if not isinstance(line, Apart))
-    return [each for each, (name, _) in CAUSES.items() if f"“{name}”" in said or f" {defined(each)}" in said]
+LEAD = (
+    "The question was run again with more and more taken away. What is taken away where answers turn right is likely"
+    " what made it wrong."
+)
 
 
-def _explained_names(parts: Sequence[WhyPart], weighed: Weighing | None) -> Iterator[WhyPart]:
-    """With what each cause of the table is that no sentence says."""
+def _with_names(parts: Sequence[WhyPart]) -> tuple[WhyPart, ...]:
+    """With what each cause of the table is that is not improbable, and that no sentence defines."""
     said = " ".join(str(line) for part in parts for line in (*part.lines, *part.notes))
-    table = " ".join(each.name for each in weighed.causes) if weighed is not None else ""
-    unsaid = [f"“{name}”: {what}" for name, what in CAUSES.values() if name in table and f"{name} (" not in said]
-    for part in parts:
-        more = (f"Also in the table: {'; '.join(unsaid)}.",) if part.title == WEIGHED and unsaid else ()
-        yield replace(part, notes=(*part.notes, *more))
+    named = " ".join(rung.cause for part in parts for rung in part.rungs)
+    shares = dict(re.findall(r"([a-z][a-z' -]*?[a-z]) (?:over )?(\d?\.\d+) \(before", named))
+    likely = [(name, what) for name, what in CAUSES.values() if float(shares.get(name, 0)) >= LEAST_DEFINED]
+    unsaid = [f"“{name}”: {what}" for name, what in likely if f"{name} (" not in said]
+    return tuple(
+        replace(part, notes=(f"In the table, {'; '.join(unsaid)}.", *part.notes)) if part.rungs and unsaid else part
+        for part in parts
+    )
 
 
-def _how_sure(weighed: Weighing, rests: tuple[str, ...], told: Explanation) -> WhyPart:
+LEAST_DEFINED = 0.05
+"""Of the probability of a cause."""
+
+
+def _how_sure(told: Explanation, rests: Sequence[WithoutRuns]) -> Iterator[str]:
     attribution, evidence = told.explained.attribution, told.explained.evidence
-    assert attribution is not None
-    if not weighed.starts:
-        return WhyPart(WEIGHED, (of_form(sum(evidence.re_asked), len(evidence.re_asked)),), weighed.table)
-    named = {each.cause for each in weighed.causes}
+    if attribution is None or attribution.method != "replay" or first_of(attribution) == "unknown":
+        return
+    shares = named_shares(told, attribution)
+    if not has_starts(shares, told):
+        yield _of_form(sum(evidence.re_asked), len(evidence.re_asked))
+        return
+    yield from how_much(rests, shares)
+    yield from _held_by_before(shares, told)
+    yield _HOW.format(known=OF_STORE if told.rates.store else OF_ANY)
     swapped = any(not (row.without_calls or row.is_early) for row in sides("calling", evidence)[0])
-    empty = "calling" in named and swapped and not any(call.gave for call in evidence.signals.calls)
-    repaired = "tool_fault" in named and repairable(evidence.signals)
-    of_calls = [f"{EMPTY_CALLS}{WITH_TOOLS_THAT_WORK if repaired else ''}"] if empty else []
-    notes = (*rests, how(told), *of_calls)
-    return WhyPart(WEIGHED, (LEAD,), weighed.table, notes)
+    if "calling" in shares.named and swapped and not any(call.gave for call in evidence.signals.calls):
+        repaired = "tool_fault" in shares.named and repairable(evidence.signals)
+        yield f"{EMPTY_CALLS}{WITH_TOOLS_THAT_WORK if repaired else ''}"
+
+
+_HOW = (
+    "“Before” is the probability before these runs: how often taking the cause away changed answers, {known}. It is"
+    " higher where early answers turn wrong at it."
+)
+OF_STORE = "in the replayed trials of this store, or in any store where these are few"
+OF_ANY = "as it is assumed of any store"
+
+
+def _held_by_before(shares: Shares, told: Explanation) -> Iterator[str]:
+    """Causes whose own runs speak for them, and that were too unlikely before these."""
+    evidence, attribution = told.explained.evidence, told.explained.attribution
+    assert attribution is not None
+    before, now = in_hundredths(before_runs(evidence, told.rates)), dict(ranked(attribution))
+    held: list[tuple[float, str]] = []
+    for cause, share in before.items():
+        gone, there = (total(side) for side in sides(cause, evidence))
+        if cause in (*BY_CHANCE, shares.cause) or not (gone.runs and there.runs) or share > UNLIKELY_BEFORE:
+            continue
+        if gone.share > RIGHT > there.share and bears_difference([gone, there]):
+            likely, before_them = now.get(cause, 0.0), f"under {hundred(1)}" if not share else hundred(share)
+            came = f"without it {gone.bare}, with it {there.count}"
+            named = f"Its runs speak for {quoted_name(cause)} as well ({came}), which has {told_chance(likely)}"
+            held.append((likely, f"{named}: it had {before_them} before them."))
+    yield from (said for _, said in sorted(held, reverse=True)[:1])
+
+
+UNLIKELY_BEFORE = 10
+"""Hundredths."""
+
+
+def has_starts(shares: Shares, told: Explanation) -> bool:
+    """Whether probabilities before any run are told: what is asked once more for its form has a rule of its own."""
+    attribution = told.explained.attribution
+    assert attribution is not None
+    return not (shares.cause == "format" and tells_form(attribution, told.explained.evidence))
+
+
+def _of_form(right: float, asked: int) -> str:
+    """The mean of a beta distribution whose parameters are `RE_ASKED_PRIOR` before anything is asked."""
+    return (
+        "What is asked for once more comes out nearly always right or nearly always wrong. So few count for much:"
+        f" {right:g} right of {asked} give ({right:g} + {RE_ASKED_PRIOR:g}) / ({asked} + {2 * RE_ASKED_PRIOR:g}) ="
+        f" {chance((right + RE_ASKED_PRIOR) / (asked + 2 * RE_ASKED_PRIOR))}. The other causes share the rest."
+    )
 
 
 EMPTY_CALLS = (
@@ -146,7 +184,7 @@ WITH_TOOLS_THAT_WORK = (
 def _against_title(told: Explanation) -> str:
     attribution = told.explained.attribution
     several = attribution is not None and as_likely(named_shares(told, attribution))
-    return "What speaks against each" if several else "What speaks against it"
+    return AGAINST_EACH if several else AGAINST
 
 
 def in_short(told: Explanation) -> str:
@@ -266,8 +304,10 @@ def _basis(shares: Shares, told: Explanation) -> str:
         return f", from {form} answer{'' if form == 1 else 's'} that it was asked for once more"
     counted = sum(row.runs for row in counted_runs(shares.cause, evidence)) + form
     of_form = f" ({form} of them asked once more for its form)" if form and counted > form else ""
-    store = ", and from other trials of this store" if has_starts(shares, told) and told.rates.store else ""
-    return f", from the {counted:g} answers counted below{of_form}{store}"
+    more = ["from where its early answers turn wrong"] if any(at_other_steps(evidence)) else []
+    more += ["from other trials of this store"] if has_starts(shares, told) and told.rates.store else []
+    beside = "".join(f", {each}" for each in more[:-1]) + "".join(f", and {each}" for each in more[-1:])
+    return f", from the {counted:g} answers counted below{of_form}{beside}"
 
 
 def _gains(evidence: Evidence) -> Iterator[str]:

@@ -8,7 +8,7 @@ from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.replay_rules import blame_without
 from toolablate.reports.causes import CLOSE, Shares, as_likely, hundred, hundredths, name_of, quoted_name
 from toolablate.reports.changed_runs import Row, levels_of
-from toolablate.reports.run_groups import at_other_steps
+from toolablate.reports.rungs import at_other_steps
 from toolablate.traces.records import Mechanism
 
 
@@ -40,23 +40,9 @@ def rests_on(told: Explanation) -> tuple[WithoutRuns, ...]:
     return tuple(WithoutRuns(row, blame_without(row.level, evidence, told.rates)) for row in rows)
 
 
-def beside(each: WithoutRuns, cause: Mechanism, likely: int) -> str:
-    """`.41`, and where another cause is likelier then `.41; calling .46`; empty where it is hardly another than it is
-    (`likely`, in hundredths)."""
-    known = _told(each, cause)
-    if each.turns(cause):
-        return f"{known}; {name_of(each.likeliest)} {_told(each, each.likeliest)}"
-    return known if abs(each.hundredths(cause) - likely) >= FELT else ""
-
-
 def _told(each: WithoutRuns, cause: Mechanism) -> str:
     share = each.hundredths(cause)
     return hundred(share) if share else "under .01"
-
-
-def column(cause: Mechanism) -> str:
-    """The head of the column of these."""
-    return f"{quoted_name(cause)} without them"
 
 
 def how_much(found: Sequence[WithoutRuns], shares: Shares) -> Iterator[str]:
@@ -72,7 +58,7 @@ def how_much(found: Sequence[WithoutRuns], shares: Shares) -> Iterator[str]:
         return
     for each in turning[:MOST]:
         yield (
-            f"It rests on runs {each.row.name} ({each.row.came}): without these {name_of(each.likeliest)} would be"
+            f"It rests on runs {each.row.name} ({each.row.bare}): without these {name_of(each.likeliest)} would be"
             f" likelier ({_told(each, each.likeliest)}; {name_of(cause)} {_told(each, cause)})."
         )
     if len(turning) > MOST:
@@ -81,13 +67,13 @@ def how_much(found: Sequence[WithoutRuns], shares: Shares) -> Iterator[str]:
         return
     least = min(found, key=lambda each: each.hundredths(cause))
     lost, second = shares.hundredths - least.hundredths(cause), _second(least, cause)
-    runs, share = f"runs {least.row.name} ({least.row.came})", _told(least, cause)
+    runs, share = f"runs {least.row.name} ({least.row.bare})", _told(least, cause)
     if least.hundredths(cause) - least.hundredths(second) <= CLOSE:
         yield (
             f"It rests on {runs}: without these it would be undecided ({name_of(cause)} {share}; {name_of(second)}"
             f" {_told(least, second)})."
         )
-    elif lost >= MUCH:
+    elif lost >= MUCH and least.hundredths(cause) < STILL_SURE:
         yield (
             f"It rests mostly on {runs}, which speak against {quoted_name(second)}: without these it would still be the"
             f" likeliest, with {share} (next {name_of(second)}, {_told(least, second)})."
@@ -109,7 +95,7 @@ def _between(
     for each in (*turning[:1], *(one for one in settling if one.hundredths(cause) >= likely + MUCH)):
         first, second = each.likeliest, _second(each, each.likeliest)
         yield (
-            f"Without runs {each.row.name} ({each.row.came}) the likeliest would be {name_of(first)}"
+            f"Were the runs {each.row.name} ({each.row.bare}) not there, the likeliest would be {name_of(first)}"
             f" ({_told(each, first)}; next {name_of(second)}, {_told(each, second)})."
         )
 
@@ -130,11 +116,10 @@ def speaking_against(cause: Mechanism, found: Sequence[WithoutRuns], likely: int
     return sorted(against, key=lambda each: -each.hundredths(cause))
 
 
-def told_without(found: Sequence[WithoutRuns], cause: Mechanism, with_them: Mapping[Mechanism, float]) -> str:
-    """`with its last reply drawn again: 4 of 4 right (.41 without these; they speak against “calling”); ...`, of the
-    first few."""
+def told_with(found: Sequence[WithoutRuns], cause: Mechanism, with_them: Mapping[Mechanism, float]) -> str:
+    """`with its last reply drawn again: 0 of 4 right, which speaks against “sampling noise”; ...`, of the first few."""
     return "; ".join(
-        f"{each.row.told} ({_told(each, cause)} without these{speak(each, 'against', cause, with_them)})"
+        f"{each.row.told}{speak(each, 'against', cause, with_them).replace('; they speak', ', which speaks')}"
         for each in found[:MOST]
     )
 
@@ -155,5 +140,6 @@ def speak(
 
 
 MOST = 3
-FELT, MUCH = 3, 15
-"""Hundredths that runs have to change a probability by to be named, and to be what it mostly rests on."""
+FELT, MUCH, STILL_SURE = 3, 15, 80
+"""Hundredths that runs have to change a probability by to be named, and to be what it mostly rests on, unless so many
+are left without them."""

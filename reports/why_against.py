@@ -42,7 +42,7 @@ from toolablate.reports.changed_runs import (
     total,
     uncounted,
 )
-from toolablate.reports.early_answers_against import OF_RESULTS, early_answers_against, said_at_once
+from toolablate.reports.early_answers_against import NEEDS_NO_CALL, OF_RESULTS, early_answers_against, said_at_once
 from toolablate.reports.happened import Said, never_without_tools, same_without_tools
 from toolablate.reports.named_causes import named_shares, spoken_of
 from toolablate.reports.other_causes import (
@@ -52,7 +52,7 @@ from toolablate.reports.other_causes import (
     side_by_side,
     told_chance,
 )
-from toolablate.reports.rests_on import WithoutRuns, speak, speaking_against
+from toolablate.reports.rests_on import WithoutRuns, speak, speaking_against, speaking_for, told_with
 from toolablate.reports.turn import AT_CALLS, right_until
 from toolablate.traces.records import Attribution, Mechanism
 
@@ -75,8 +75,21 @@ def against(told: Explanation, rests: Sequence[WithoutRuns]) -> Iterator[Said]:
     if beside and attribution.method == "replay":
         listed = " and ".join(f"{name_of(each)} ({told_chance(attribution.shares.get(each, 0.0))})" for each in beside)
         found.append(f"The runs that decide it are without {listed} too.")
+    found = found or [*_stragglers(shares.cause, attribution, evidence)]
     if found or not any(others(told)):
         yield from found or ["Nothing found."]
+    if found and not undecided and (outweighing := speaking_for(shares.cause, rests, shares.hundredths)):
+        yield f"What outweighs it: {told_with(outweighing, shares.cause, attribution.shares)}."
+
+
+def _stragglers(cause: Mechanism, attribution: Attribution, evidence: Evidence) -> Iterator[str]:
+    """Where nothing else speaks against a cause, the kinds of run that came out otherwise than most."""
+    gone, there = sides(cause, evidence)
+    if attribution.method == "replay" and cause not in BY_CHANCE:
+        rows = [row for row in there if row.share >= RIGHT] + [row for row in gone if row.share < RIGHT]
+        # What is told for it is not told against it too.
+        if rows := [row for row in rows if row not in pair_of(cause, evidence)]:
+            yield f"Little: {'; '.join(row.told for row in rows[:MOST_ROWS])}."
 
 
 def _misfits(
@@ -107,11 +120,11 @@ def _misfits(
     told_early = any("before any call" in each.lower() for each in of_all)
     rows = [row for row in rows if not (told_early and row.changed == BEFORE)]
     rows += _uncounted_against(cause, attribution, evidence)
+    for_others = {each.row: speak(each, "for", cause, attribution.shares) for each in weighed}
     without = {
-        each.row: f" ({hundred(each.hundredths(cause))} without these{speak(each, 'for', cause, attribution.shares)})"
-        for each in weighed
+        each.row: f"without these it has {hundred(each.hundredths(cause))}{for_others[each.row]}" for each in weighed
     }
-    texts = [f"{row.told}{without.get(row, '')}" for row in rows]
+    texts = [f"{row.told} ({without[row]})" if row in without else row.told for row in rows]
     more = f"; and {len(texts) - MOST_ROWS} more" if len(texts) > MOST_ROWS else ""
     if texts:
         yield f"Runs that speak against {quoted_name(cause)}: {'; '.join(texts[:MOST_ROWS])}{more}."
@@ -122,6 +135,12 @@ def _misfits(
         yield from _counted_against_chance(cause, evidence)
     if cause == shares.cause:
         yield from _answers_without_tools(cause, shares, evidence)
+    if any(each.row.changed == BEFORE for each in speaking_for(cause, rests, likely)):
+        # As what was there before it turned they speak for it all the same.
+        early = [
+            each.replace(NEEDS_NO_CALL, f"{NEEDS_NO_CALL}, though later answers are right less often yet")
+            for each in early
+        ]
     # Of several that are as likely each line says of which it speaks.
     yield from (f"Against {quoted_name(cause)}: {each[:1].lower()}{each[1:]}" if undecided else each for each in early)
 

@@ -19,6 +19,7 @@ from toolablate.reports.causes import (
     bears_difference,
     counted_runs,
     first_of,
+    intervals,
     kinds_wrong,
     mostly_wrong,
     of_kinds,
@@ -47,13 +48,12 @@ from toolablate.reports.happened import (
 from toolablate.reports.named_causes import named_shares, spoken_of
 from toolablate.reports.other_causes import LEAST_PART, drawn_again, first_reply_part, raised
 from toolablate.reports.quoted import quoted
-from toolablate.reports.rests_on import WithoutRuns, speaking_for, told_without
 from toolablate.reports.turn import AT_CALLS, Turn, asked_at, right_until, turn_of
 from toolablate.traces.records import Diagnosis, Mechanism
 from toolablate.traces.terminal_text import one_line
 
 
-def known(told: Explanation, rests: Sequence[WithoutRuns]) -> Iterator[Said]:
+def known(told: Explanation) -> Iterator[Said]:
     attribution, evidence = told.explained.attribution, told.explained.evidence
     if attribution is None:
         return
@@ -63,8 +63,6 @@ def known(told: Explanation, rests: Sequence[WithoutRuns]) -> Iterator[Said]:
         several = as_likely(named_shares(told, attribution))
         yield f"For {quoted_name(cause)}: {first[:1].lower()}{first[1:]}" if several else first
         yield from more
-        if speaking := speaking_for(cause, rests, named_shares(told, attribution).hundredths):
-            yield f"What speaks for it most: {told_without(speaking, cause, attribution.shares)}."
     else:
         yield from _read(cause, evidence)
     if cause in AT_CALLS:
@@ -149,7 +147,8 @@ def _of_a_difference(cause: Mechanism, rows: list[Row], told: Explanation) -> It
     if there and total(gone).share > total(there).share:
         if not shown or min(row.runs for row in rows) < FEW:
             few = which_are_few(total(gone), total(there))
-            yield f"All its runs together: without it {total(gone).came}, with it {total(there).came}{few}."
+            without, with_it = (f"{total(side).came}{_interval(total(side))}" for side in (gone, there))
+            yield f"All its runs together: without it {without}, with it {with_it}{few}."
     elif not shown:
         yield "No run shows it: it is what the other rows leave."
     if not (shown and one_change(cause, evidence)):
@@ -161,6 +160,11 @@ def _of_a_difference(cause: Mechanism, rows: list[Row], told: Explanation) -> It
         few = ", though these are few" if whole.runs < FEW else ""
         against = f"which speaks against sampling noise{few}" if against_chance(again) else "which says little"
         yield f"{capital(drawn_again(again))}, {against}."
+
+
+def _interval(whole: Row) -> str:
+    """` (67 to 93 %)`; empty of graded scores."""
+    return "".join(f" ({100 * low:.0f} to {100 * high:.0f} %)" for low, high in intervals([whole]))
 
 
 def _of_calls(told: Explanation) -> Iterator[str]:
@@ -277,9 +281,11 @@ def _of_its_first_reply(told: Explanation) -> Iterator[str]:
     assert attribution is not None
     if part := first_reply_part(told):
         whole = chance(dict(ranked(attribution))["sampling_noise"])
+        kept = total(unchanged(told.explained.evidence))
+        came = f", of which {kept.bare.removesuffix(' right')} are right" if kept.runs else ""
         yield (
-            f"{chance(part)} of the {whole} is chance in its first reply, which its own replays keep, and other trials"
-            " of its question do not."
+            f"{chance(part)} of the {whole} is chance in its first reply: its own replays keep that reply{came}, and"
+            " other trials of its question draw it anew."
         )
 
 

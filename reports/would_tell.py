@@ -56,7 +56,7 @@ def would_tell(told: Explanation) -> Iterator[Said]:
     left = [test for test in tests if (row := _so_far(test, told)) is None or row.runs < FEW]
     test = next((test for test in left if not _changes_nothing(test, told)), None)
     if left and test is None:
-        yield f"{FEW} more replays {left[0].what} would tell little. {_by_counts(left[0], told)} {_more(told)}"
+        yield f"{FEW} more replays {left[0].what}, would tell little{_either_way(left[0], told)}. {_more(told)}"
         return
     if test is None:
         within = any(call.by_provider for call in told.explained.evidence.signals.calls)
@@ -95,6 +95,14 @@ def _changes_nothing(test: _Test, told: Explanation) -> bool:
 
 
 LEAST_CHANGE = 0.1
+
+
+def _either_way(test: _Test, told: Explanation) -> str:
+    """`: with 7 right, or with 1, “sampling noise” would have .86 to .89`."""
+    (cause, many), (_, hardly) = _after(test, told)
+    low, high = (chance(min(0.99, share)) for share in sorted((many, hardly)))
+    return f": with {_MANY} right, or with {_HARDLY}, {quoted_name(cause)} would have {low} to {high}"
+
 
 _MANY, _HARDLY = FEW - 1, 1
 """Of `FEW` runs, right ones of which it is told what they would make of the probabilities."""

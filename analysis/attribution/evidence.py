@@ -15,7 +15,16 @@ from toolablate.analysis.attribution.signals.signal_types import CallSeen, Form,
 from toolablate.analysis.attribution.trace_rules import NoToolTrial, faults, ran_out
 from toolablate.analysis.pairing import RIGHT, mean
 from toolablate.analysis.shapley import ShapleyEstimate
-from toolablate.traces.records import Attribution, Diagnosis, Event, Outcome, Question, ReplayDesign, Score
+from toolablate.traces.records import (
+    Attribution,
+    Diagnosis,
+    Event,
+    Outcome,
+    Question,
+    ReplayDesign,
+    ReplayPurpose,
+    Score,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +90,7 @@ class Evidence(EvidenceOutline):
     ignore_tools  scores of answers that were to ignore the tool results
     pivotal     None where the belief did not fall at a result, or nobody looked
     shapley     of its results, by their events: Shapley values of being right
+    answered    what replays that ran to their end answered, as a scorer read it; empty of one that it could not read
     """
 
     signals: Signals
@@ -98,6 +108,7 @@ class Evidence(EvidenceOutline):
     ignore_tools: Scores = ()
     pivotal: PivotalResult | None = None
     shapley: Mapping[int, ShapleyEstimate] = field(default_factory=dict)
+    answered: Mapping[ReplayPurpose, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def called(self) -> bool:

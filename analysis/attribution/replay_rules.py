@@ -399,6 +399,15 @@ def _named(evidence: Evidence) -> Mapping[_Blamed, Mechanism]:
     return {**named, "calling": "lock_in"} if calls_are_lock_in(evidence) else named
 
 
+def blamed_at(parts: Sequence[Part], evidence: Evidence) -> tuple[Mechanism, ...]:
+    """The mechanisms that are gone where these were taken away. Of arms alone `search` is the results of any tool."""
+    named = _named(evidence)
+    if evidence.all_runs is None and "search" in parts:
+        of_tools: list[Part] = sorted(evidence.inputs.tools) or ["search"]
+        parts = [*of_tools, *(each for each in parts if each != "search")]
+    return tuple(dict.fromkeys(named[part] for part in parts))
+
+
 def calls_are_lock_in(evidence: Evidence) -> bool:
     """Whether what its calls do, whatever they give, is named so."""
     return "code" not in _kinds_without_content(evidence) and _comes_back(evidence)

@@ -608,6 +608,7 @@ def _evidence(seen: TrialSummary, reading: _Reading, *, at_once: bool = True) ->
         ignore_tools=found.ignore_tools,
         pivotal=found.pivotal,
         shapley=found.shapley,
+        answered=found.answered,
         diagnoses=tuple(reading.diagnoses.get(seen.trial, ())),
     )
 

@@ -187,6 +187,7 @@ class Replays:
     shapley: Mapping[int, ShapleyEstimate] = field(default_factory=dict)
     runs: Replay | None = None
     replay: Replay | None = None
+    answered: Mapping[ReplayPurpose, tuple[str, ...]] = field(default_factory=dict)
 
 
 def replays_of(
@@ -222,7 +223,17 @@ def replays_of(
         shapley=_shapley(case, outcomes, re_asks),
         runs=_replay(case, own, re_asked, outcomes, re_asks),
         replay=_replay(case, own, re_asked, first, re_asks),
+        answered={
+            purpose: tuple(", ".join(each.answered) for each in some if each.value is not None)
+            for purpose, some in outcomes.items()
+            if purpose.kind in ANSWERED
+        },
     )
+
+
+ANSWERED: frozenset[ReplayPurposeKind] = frozenset({"rollout", "short", "extended", "repaired"})
+"""Replays of which a page says what each answered. What is asked at once, and what the last reply says again, stands
+there by its step."""
 
 
 def _with_tools_that_work(

@@ -30,7 +30,7 @@ from toolablate.reports.plots.figures import Printed, decompositions_of, in_orde
 from toolablate.reports.plots.scores import is_sure
 from toolablate.reports.report.contents import Report, ReportTrial, TrialPair, how_to_read, notes_of, simulated_note
 from toolablate.reports.report.report_tables import ReportTable, blocks, model_name, small_note, tables
-from toolablate.reports.run_groups import RunLine
+from toolablate.reports.rungs import HEADS
 from toolablate.reports.turn import told_flip
 
 MOST_MODELS, MOST_NAMED = 8, 3
@@ -224,7 +224,7 @@ def _shown_trace(told: ReportTrial, anchor: str, *, asked: bool) -> ShownTrace:
         told=told,
         cards=tuple(_fitting(cards)),
         events=len(cards),
-        says=tuple(_says(told)),
+        says=() if told.explanation is None else why(told.explanation),
         right=right_answer(told.question),
         belief=_belief(told, anchor),
         line=timeline(took(told.conversation)),
@@ -243,20 +243,6 @@ def _fitting(cards: Sequence[Card]) -> Iterator[Card]:
         if left < 0:
             return
         yield card
-
-
-def _says(told: ReportTrial) -> Iterator[WhyPart]:
-    """In parts, then the counts that they are made of."""
-    if told.explanation is None:
-        return
-    found = why(told.explanation)
-    yield from found.parts
-    for group in found.groups:
-        yield WhyPart(group.heading, tuple(_line(each, found.weight) for each in group.rows))
-
-
-def _line(run: RunLine, weight: str) -> str:
-    return f"{run.came}: {run.name}{f' ({weight}: {run.without})' if run.without else ''}"
 
 
 def _belief(told: ReportTrial, anchor: str) -> Markup | None:
@@ -290,7 +276,7 @@ def _rendered(shown: ShownTrace) -> Markup:
     links = Links(event=lambda event: f"#{shown.anchor}-event-{event}", whole=_nowhere)
     marks = {} if shown.told.explanation is None else marks_of(shown.told.explanation)
     template = environment(PACKAGE).get_template("report_trace.html")
-    return _anchored(template.render(shown=shown, links=links, marks=marks), shown.anchor)
+    return _anchored(template.render(shown=shown, links=links, marks=marks, heads=HEADS), shown.anchor)
 
 
 def _nowhere(_event: int, _part: str) -> str:

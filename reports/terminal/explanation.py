@@ -19,14 +19,13 @@ from toolablate.reports.cause_wording import asked, chance
 from toolablate.reports.happened import Apart, Said, answers_of
 from toolablate.reports.plain_why import why
 from toolablate.reports.quoted import held
-from toolablate.reports.run_groups import RunGroup
+from toolablate.reports.rungs import HEADS, Rung
 from toolablate.reports.tables import simulated_banner
 from toolablate.reports.turn import NO_ANSWER, count, last_reply_step, said_there, told_flip, turn_of
-from toolablate.reports.weighing import HEADS
 from toolablate.traces.records import Event, ModelCall, Score, ToolCall, ToolRequest
 from toolablate.traces.terminal_text import ID_CHARS, inert, one_line, shortened
 
-EVENT_CELLS, COUNT_CELLS, ANSWER_CELLS, WEIGHT_CELLS = 5, 10, 13, 15
+EVENT_CELLS, COUNT_CELLS, ANSWER_CELLS, RIGHT_CELLS = 5, 10, 13, 10
 LEAST_WHAT = 16
 MOST_LINES, FIRST, LAST, AROUND = 24, 8, 6, 2
 _SKIPPED = ("import ", "from ", "#", "def ", "async def ", "class ", "@", '"""', "'''")
@@ -51,25 +50,23 @@ class BeliefStep:
         return ", ".join(self.answers)
 
 
-# The tables: all runs by whether the likeliest cause is there, and this trial step by step.
+# The tables: the runs by what was taken away, and this trial step by step.
 
 
-RUNS, STEPS = "All runs", "This trial step by step, with answers when asked at once after a step"
+STEPS = "This trial step by step, with answers when asked at once after a step"
 
 
-def runs_table(groups: Sequence[RunGroup], weight: str) -> Table:
-    """`weight` is the head of the last column; without one there is none."""
+def rungs_table(rungs: Sequence[Rung]) -> Table:
+    """Counts first, so that kinds of run have the width of the page."""
     table_of = Table.grid(padding=(0, 1, 0, 0))
+    table_of.add_column(no_wrap=True, min_width=RIGHT_CELLS)
     table_of.add_column(overflow="fold")
-    table_of.add_column(no_wrap=True)
-    if weight:
-        table_of.add_column(overflow="fold", width=WEIGHT_CELLS)
-        table_of.add_row("", "", Text(weight, style="dim"))
-    for group in groups:
-        table_of.add_row(Text(group.title, style="bold"), Text(group.total, style="bold"))
-        for each in group.rows:
-            beside = [Text(each.without)] if weight else []
-            table_of.add_row(Padding(inert(each.name), (0, 0, 0, 2)), Text(each.came), *beside)
+    table_of.add_row(*(Text(head, style="dim") for head in HEADS))
+    for rung in rungs:
+        named = Text.assemble((rung.taken, "bold"), f": {rung.cause}" if rung.cause else "")
+        table_of.add_row(Text(rung.came, style="bold"), named)
+        for each in rung.rows:
+            table_of.add_row(Padding(Text(each.came), (0, 0, 0, 1)), Padding(inert(each.name), (0, 0, 0, 2)))
     return table_of
 
 
@@ -234,33 +231,14 @@ class _Page:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         told, evidence = self.told, self.told.explained.evidence
         yield from _heading(told)
-        found = why(told)
-        for part in found.parts:
+        for part in why(told):
             yield from _section(part.title, part.lines)
-            yield from _weighed(part.table)
+            if part.rungs:
+                yield Padding(rungs_table(part.rungs), (0, 0, 0, 2))
             yield from _lines(part.notes)
-        runs = runs_table(found.groups, found.weight)
-        for title, table in ((RUNS, runs), (STEPS, steps_table(told, options.max_width - 2))):
-            yield Text()
-            yield Text(title, style="bold")
-            yield Padding(table, (0, 0, 0, 2))
+        yield from _section(STEPS, ())
+        yield Padding(steps_table(told, options.max_width - 2), (0, 0, 0, 2))
         yield from _lines(shapley_lines(evidence))
-
-
-WEIGHED_CELLS = dict(zip(HEADS, (13, 11, 9, 22, 19), strict=True))
-
-
-def _weighed(rows: Sequence[tuple[str, ...]]) -> Iterator[RenderableType]:
-    if not rows:
-        return
-    table_of = Table.grid(padding=(0, 1, 0, 0))
-    # Of two counts with their intervals each has one line.
-    widths = WEIGHED_CELLS if len(rows[0]) == len(HEADS) else {}
-    for head in rows[0]:
-        table_of.add_column(overflow="fold", width=widths.get(head))
-    for place, row in enumerate(rows):
-        table_of.add_row(*(Text(cell, style="" if place else "dim") for cell in row))
-    yield Padding(table_of, (0, 0, 0, 2))
 
 
 def _verdict(score: Score) -> str:

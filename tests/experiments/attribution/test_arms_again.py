@@ -41,7 +41,7 @@ def test_what_a_wrong_trial_is_compared_with_is_run_twice_more(chat_server: Chat
     assert each.attribution.note.endswith("3 of 3 trials without tools are right")
     told = read_explanation(store, trial_of(store, "python"))
     assert isinstance(told, Explanation)
-    rows = {row.name: row.came for group in why(told).groups for row in group.rows}
+    rows = {row.name: row.came or rung.came for part in why(told) for rung in part.rungs for row in rung.rows}
     name = "without tools: 4; 4; 4 (1 trial, 2 more runs)"
     assert [came for row, came in rows.items() if row.startswith(name)] == ["3 of 3"]
     asked = len(chat_server.requests)

@@ -51,7 +51,7 @@ def test_a_replayed_trial_is_explained_with_its_beliefs(replayed: Replayed) -> N
     store, _ = replayed
     wrong = next(each for each in trials(store) if each["attribution"] and each["belief"])
     text = page(store, wrong["trial"][:10])
-    for title in (*("Verdict", "How we know", "What speaks against it"), *("What would tell", "All runs")):
+    for title in (*("Verdict", "How we know", "What speaks against it"), *("What would tell", "How sure")):
         assert f"\n{title}" in text, title
     assert "SIMULATED" in text
     assert re.search(r"[Pp]robability \.", text)

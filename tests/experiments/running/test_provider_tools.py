@@ -181,7 +181,7 @@ def test_what_the_provider_fails_to_do_spoils_no_replay(tmp_path: Path, chat_ser
     store = run(plan_of(tmp_path, chat_server.url, arms))
     trial = trial_of(store, "theirs")
     assert trace_of(store, trial).cost_usd == pytest.approx(0.01 + 20e-6)
-    did = " ".join(asked("show", store, trial, "--why").output.partition("All runs")[2].split())
+    did = " ".join(asked("show", store, trial, "--why").output.partition("This trial step by step")[2].split())
     rows = ("before any call 0 the provider's web_search: charge", "1 the provider's open_page: https://pages.")
     assert re.search(
         ".*".join((*map(re.escape, rows), "2 the provider's find_in_page fails: ", "3 replies: Answer: 7")), did

@@ -9,25 +9,26 @@ from typing import Any
 
 import click
 from tests.reports.attribution.samples import page
-from tests.reports.attribution.weighed_contradictions import sourced_otherwise, weighed_otherwise, weights_otherwise
+from tests.reports.attribution.weighed_contradictions import rests_otherwise, sourced_otherwise, weighed_otherwise
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
+from toolablate.analysis.statistics.intervals import wilson_interval
 from toolablate.cli import group
 from toolablate.experiments.attribution.explained import explained
 from toolablate.reports import turn
 from toolablate.reports.causes import CAUSES, WORDS, ranked, sides, unchanged
-from toolablate.reports.changed_runs import Row, by_calls, levels_of, uncounted
+from toolablate.reports.changed_runs import AS_WAS, Row, by_calls, levels_of, uncounted
 from toolablate.reports.html.beliefs import falling
-from toolablate.reports.plain_why import WEIGHED, Why, why
-from toolablate.reports.run_groups import COUNTED, FORM, WITH, WITHOUT
+from toolablate.reports.plain_why import WhyPart, why
+from toolablate.reports.rungs import ALL_RUNS, NOT_COUNTED, OF_THE_TURN, Rung, RunLine
 from toolablate.reports.terminal.explanation import MOST_LINES, explanation_view, step_lines, steps_table
 from toolablate.reports.turn import asked_at, split_at, turn_of
 from toolablate.traces.records import Attribution
 from toolablate.traces.store import Store
 
 AGAINST, OTHERS = "What speaks against it", "What else it may be"
-PARTS = ("Verdict", "How we know", AGAINST, OTHERS, "What would tell")
+PARTS = ("Verdict", "How we know", "How sure", AGAINST, OTHERS, "What would tell")
 _COUNT = re.compile(r"\b(\d+) of (\d+)\b")
 _RIGHT = re.compile(r"\b(\d+) of (\d+) right\b")
 _PROBABILITY = re.compile(r"(?<![\d.])(1\.0|\.\d\d)(?=[.,]? |[.,]?$)")
@@ -51,30 +52,44 @@ def contradictions(told: Explanation) -> list[str]:
     return [*_of_sentences(told, why(told), sections(shown)), *_of_commands(shown)]
 
 
-def _of_sentences(told: Explanation, found: Why, text: dict[str, str]) -> Iterator[str]:
-    attribution, whole = told.explained.attribution, " ".join(text.get(part, "") for part in PARTS)
+def _of_sentences(told: Explanation, parts: tuple[WhyPart, ...], text: dict[str, str]) -> Iterator[str]:
+    attribution = told.explained.attribution
+    rungs = tuple(rung for part in parts for rung in part.rungs)
+    # The table stands among the sentences of a printed page.
+    said = {
+        part.title.replace("each", "it"): _flat(*(getattr(each, "text", each) for each in (*part.lines, *part.notes)))
+        for part in parts
+    }
+    whole = " ".join(said.get(part, "") for part in PARTS)
+    printed = {word.strip(":") for word in text.get("How we know", "").split()}
+    if any(word.strip(":") not in printed for rung in rungs for word in rung.taken.split()):
+        yield f"a table that is not on the page: {text}"
     yield from _of_events(told, whole)
     yield from _of_marks(told, whole)
+    yield from _of_rungs(rungs)
     if attribution is None:
         yield from (f"a cause of what is not wrong: {whole}" for word in ("Probability", "It may be") if word in whole)
         return
     in_lists = turn.as_told(attribution, told.explained.evidence.outline()).turned_at
     if in_lists != next(iter(falling(told)), None):
         yield f"lists say that it turned at event {in_lists}: {[*falling(told)]}"
-    yield from _of_the_verdict(attribution, text["Verdict"])
-    yield from _of_probabilities(text)
-    yield from _of_groups(found)
-    yield from _of_counts(told, found, whole)
-    yield from _of_sums(found, whole)
-    yield from _of_replays(found, attribution, text["Verdict"])
-    yield from _of_early_answers(told, text["Verdict"], text.get(AGAINST, ""))
-    of_several = text["How we know"] if text["Verdict"].startswith("Undecided") else ""
-    yield from _of_rivals(attribution, text.get(AGAINST, ""), f"{text.get(OTHERS, '')} {of_several}")
-    yield from _of_rows_for(attribution, text)
-    yield from weighed_otherwise(told, found, attribution, text)
-    yield from weights_otherwise(found, text.get(WEIGHED, ""))
+    yield from _of_the_verdict(attribution, said["Verdict"])
+    yield from _of_probabilities(said, rungs)
+    yield from _of_counts(told, rungs, whole)
+    yield from _of_sums(told, rungs, whole)
+    yield from _of_replays(rungs, attribution, said["Verdict"])
+    yield from _of_early_answers(told, said["Verdict"], said.get(AGAINST, ""))
+    of_several = said["How we know"] if said["Verdict"].startswith("Undecided") else ""
+    yield from _of_rivals(attribution, said.get(AGAINST, ""), f"{said.get(OTHERS, '')} {of_several}")
+    yield from _of_rows_for(attribution, said)
+    yield from weighed_otherwise(told, rungs, attribution, said)
+    yield from rests_otherwise(told, said.get("How sure", ""))
     yield from sourced_otherwise(told, whole)
     yield from _of_definitions(whole)
+
+
+def _flat(*lines: str) -> str:
+    return " ".join(" ".join(lines).split())
 
 
 # Rows of the table.
@@ -86,43 +101,39 @@ def _right_of(count: str) -> tuple[int, int]:
     return int(right), int(runs)
 
 
-def _of_groups(found: Why) -> Iterator[str]:
-    """No row stands in two groups, and the total of a group is that of its rows."""
-    groups = found.groups
-    names = [name for each in groups for name, *_ in each.rows]
+def _of_rungs(rungs: tuple[Rung, ...]) -> Iterator[str]:
+    """No kind of run stands on two rungs, and the count of a rung is that of its kinds."""
+    names = [name for each in rungs for name, _ in each.rows]
     if len(names) != len(set(names)):
         yield f"a row stands twice: {names}"
-    if _graded(found):
+    if _graded(rungs):
         return
-    for each in groups:
-        counts = [_right_of(count) for _, count, _ in each.rows]
+    for each in rungs:
+        counts = [_right_of(count) for _, count in each.rows if count]
         total = tuple(map(sum, zip(*counts, strict=True)))
-        if each.total and _right_of(each.total.removesuffix(" right")) != total:
-            yield f"{each.heading}, and its rows have {total}"
+        if each.came and counts and _right_of(each.came) != total:
+            yield f"{each.taken}: {each.came}, and its rows have {total}"
 
 
-def _totals(found: Why) -> dict[str, tuple[int, int]]:
-    """By `Without`, `With` or `Counted`."""
-    known = (WITHOUT, WITH, COUNTED, FORM.split()[0])
-    sums: dict[str, tuple[int, int]] = {}
-    for each in found.groups:
-        # Those with calls, and without any, are of one side.
-        name = re.split(r"[ ,]", each.title)[0]
-        if name in known:
-            (right, runs), before = _right_of(each.total.removesuffix(" right")), sums.get(name, (0, 0))
-            sums[name] = right + before[0], runs + before[1]
-    return sums
+def _counted(rungs: tuple[Rung, ...]) -> list[tuple[int, int]]:
+    """Without the trial itself with its repeats: it is here because it is wrong."""
+    counted = (
+        each for each in rungs if each.taken not in (NOT_COUNTED, OF_THE_TURN, ALL_RUNS) and each.rows[:1] != _AS_WAS
+    )
+    return [_right_of(each.came) for each in counted if each.came]
 
 
-def _of_counts(told: Explanation, found: Why, whole: str) -> Iterator[str]:
-    """Counts of sentences are those of a row, of a group, or of early answers."""
-    if _graded(found):
+_AS_WAS = (RunLine(AS_WAS, ""),)
+
+
+def _of_counts(told: Explanation, rungs: tuple[Rung, ...], whole: str) -> Iterator[str]:
+    """Counts of sentences are those of a rung, of a row, of all rows of a side, or of early answers."""
+    if _graded(rungs):
         return
     evidence = told.explained.evidence
-    known = {_right_of(count) for each in found.groups for _, count, _ in each.rows} | {*_totals(found).values()}
-    known |= {_right_of(each.total.removesuffix(" right")) for each in found.groups if each.total}
-    both = [total for name, total in _totals(found).items() if name in (WITHOUT, WITH)]
-    known |= {(sum(right for right, _ in both), sum(runs for _, runs in both))} if both else set()
+    known = {_right_of(count) for each in rungs for _, count in each.rows if count} | {*_counted(rungs)}
+    known |= {_right_of(each.came) for each in rungs if each.came}
+    known.add((sum(right for right, _ in _counted(rungs)), sum(runs for _, runs in _counted(rungs))))
     known |= {_sum(rows) for cause in CAUSES for rows in sides(cause, evidence) if rows}
     known.add(_at_outset(evidence))
     known.add((int(evidence.inputs.score + sum(evidence.repeats)), 1 + len(evidence.repeats)))
@@ -156,35 +167,48 @@ def _at_outset(evidence: Evidence) -> tuple[int, int]:
     return right, sum(each.samples for each in own) + len(evidence.outset)
 
 
-_SUMS = re.compile(r"All its runs together: without it (\d+) of (\d+) right, with it (\d+) of (\d+) right")
+_SUMS = re.compile(
+    r"All its runs together: without it (\d+) of (\d+) right \((\d+) to (\d+) %\),"
+    r" with it (\d+) of (\d+) right \((\d+) to (\d+) %\)"
+)
 
 
-def _of_sums(found: Why, whole: str) -> Iterator[str]:
-    """Of all rows of each side."""
-    sums = _SUMS.search(whole)
-    if sums is None or _graded(found):
+def _of_sums(told: Explanation, rungs: tuple[Rung, ...], whole: str) -> Iterator[str]:
+    """Of all rows of each side, with their intervals; the two sides together are the table."""
+    sums, attribution = _SUMS.search(whole), told.explained.attribution
+    if "All its runs together" not in whole or attribution is None or _graded(rungs):
         return
-    said, totals = [*map(int, sums.groups())], _totals(found)
-    if said != [*totals[WITHOUT], *totals[WITH]]:
-        yield f"{said}, and the table has {totals}"
+    known = []
+    for side in sides(ranked(attribution)[0][0], told.explained.evidence):
+        right, runs = _sum(side)
+        known += [right, runs, *(round(100 * end) for end in wilson_interval(right / runs, runs, confidence=0.95))]
+    if sums is None or [*map(int, sums.groups())] != known:
+        yield f"sums that are not {known}: {whole}"
+        return
+    form = sum(runs for rung in rungs if rung.taken == FORM for _, runs in [_right_of(rung.came)])
+    if known[1] + known[5] != sum(runs for _, runs in _counted(rungs)) - form:
+        yield f"{known}, and the table has {_counted(rungs)}"
 
 
-def _of_replays(found: Why, attribution: Attribution, verdict: str) -> Iterator[str]:
-    """So many as the rows that count have; counted, or not."""
-    mine = sum(runs for _, runs in _totals(found).values()) if not _graded(found) else None
+FORM = "the form of its answer"
+
+
+def _of_replays(rungs: tuple[Rung, ...], attribution: Attribution, verdict: str) -> Iterator[str]:
+    """So many as the rungs have; counted, or not."""
+    mine = sum(runs for _, runs in _counted(rungs)) if not _graded(rungs) else None
     said = re.search(r"the (\d+) answers counted below", verdict)
     if said and mine is not None and int(said[1]) != mine:
         yield f"{said[0]}, and the table has {mine}"
-    form = _totals(found).get(FORM.split()[0]) if not _graded(found) else None
+    form = next((_right_of(rung.came)[1] for rung in rungs if rung.taken == FORM), None) if not _graded(rungs) else None
     once_more = re.search(r"from (\d+) answers? that it was asked for once more", verdict)
-    if once_more and form and int(once_more[1]) != form[1]:
+    if once_more and form and int(once_more[1]) != form:
         yield f"other answers for the form than {form}: {once_more[0]}"
     if (said is not None or once_more is not None) != (attribution.method == "replay"):
         yield f"counted, or not: {verdict}"
 
 
-def _graded(found: Why) -> bool:
-    return any("mean " in count for each in found.groups for _, count, _ in each.rows)
+def _graded(rungs: tuple[Rung, ...]) -> bool:
+    return any("mean " in count for each in rungs for count in (each.came, *(row.came for row in each.rows)))
 
 
 # Probabilities.
@@ -223,13 +247,13 @@ def _of_the_verdict(attribution: Attribution, verdict: str) -> Iterator[str]:
         yield f"another probability together than {needless}, beside {most}: {verdict}"
 
 
-def _of_probabilities(text: dict[str, str]) -> Iterator[str]:
-    """No cause has two; where there is no table of them, they add to 1."""
+def _of_probabilities(text: dict[str, str], rungs: tuple[Rung, ...]) -> Iterator[str]:
+    """No cause has two; where the table has none, they add to 1."""
     verdict, against = text["Verdict"], text.get(OTHERS, "")
     named = re.findall(r"It may be ([^(]*) \(", against)
     if len(named) != len(set(named)):
         yield f"two probabilities of a cause: {named}"
-    if WEIGHED in text:
+    if any(re.search(r"\d", rung.cause) for rung in rungs):
         return
     said = [*re.findall(r"robability (\d?\.\d+)", verdict)]
     if verdict.startswith("Undecided"):
@@ -259,6 +283,7 @@ def _of_rows_for(attribution: Attribution, text: dict[str, str]) -> Iterator[str
     shown = re.search(r"clearest comparison[^:]*: without it (\d+ of \d+) right \(([^()]*)\)", text["How we know"])
     first = CAUSES[ranked(attribution)[0][0]][0]
     against = text.get(AGAINST, "").partition(f"Runs that speak against “{first}”")[2].partition("Runs that")[0]
+    against = against.partition("What outweighs it")[0]
     fits = shown and "does not show it" not in text["How we know"] and "No single kind" not in text["How we know"]
     if shown and fits and re.search(rf"[:;] {re.escape(f'{shown[2]}: {shown[1]}')} right", against):
         yield f"for and against: {shown[0]}: {against}"

@@ -1,6 +1,7 @@
 """Evidence and decompositions made by hand, and what a terminal shows of them."""
 
 import io
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -23,7 +24,8 @@ from toolablate.analysis.attribution.report import AttributionReport
 from toolablate.analysis.attribution.trace_rules import NoToolTrial
 from toolablate.analysis.flips import Chance, Floor
 from toolablate.analysis.shapley import ShapleyEstimate
-from toolablate.reports.plain_why import WEIGHED, why
+from toolablate.reports.plain_why import LEAD, why
+from toolablate.reports.rungs import ALL_OTHERS, Rung, RunLine
 from toolablate.traces.records import Attribution, Event, ReplayDesign
 
 HARMED = World(availability=-0.02, calling=-0.03, use=-0.04, search=-0.25, code=0.08, fault=0.2, format=0.2)
@@ -148,12 +150,29 @@ def report(*found: Decomposition, **more: Any) -> AttributionReport:
 
 
 def part(told: Explanation, title: str) -> str:
-    lines = (line for each in why(told).parts if each.title == title for line in (*each.lines, *each.notes))
-    return " ".join(getattr(line, "text", str(line)) for line in lines)
+    """What it says beside the table."""
+    lines = (line for each in why(told) if each.title == title for line in (*each.lines, *each.notes))
+    return " ".join(getattr(line, "text", str(line)) for line in lines if line != LEAD)
 
 
-def weighed(told: Explanation) -> Sequence[tuple[str, ...]]:
-    return next(each.table for each in why(told).parts if each.title == WEIGHED)
+def rungs_of(told: Explanation) -> tuple[Rung, ...]:
+    return next((each.rungs for each in why(told) if each.rungs), ())
+
+
+def kinds_of_run(told: Explanation) -> list[RunLine]:
+    """Of all rungs, each with its count."""
+    return [RunLine(row.name, row.came or rung.came) for rung in rungs_of(told) for row in rung.rows]
+
+
+_CHANCE = re.compile(
+    r"([a-z][a-z' -]*?[a-z]) ((?:under |over )?\d?\.\d\d?)(?: \(before: ((?:under |over )?\d?\.\d\d?)\))?"
+)
+
+
+def chances_of(told: Explanation) -> dict[str, tuple[str, str]]:
+    """By the name of a cause its probability in the table, and that before its runs."""
+    named = {name: (now, before) for rung in rungs_of(told) for name, now, before in _CHANCE.findall(rung.cause)}
+    return named | {rung.taken: (rung.cause, "") for rung in rungs_of(told) if rung.taken == ALL_OTHERS}
 
 
 def of_search(score_right: int, score_of: int) -> Replay:

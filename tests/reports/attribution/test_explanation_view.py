@@ -16,14 +16,16 @@ from tests.reports.attribution.samples import (
     explained,
     explanation,
     inputs,
+    kinds_of_run,
     page,
+    rungs_of,
 )
 
 from toolablate.analysis.attribution.belief import Probe, flip_step, trajectory
 from toolablate.analysis.attribution.decomposition import Arms, Replay
 from toolablate.analysis.attribution.evidence import Explained, Explanation
 from toolablate.analysis.shapley import ShapleyEstimate
-from toolablate.reports.plain_why import WEIGHED, in_short, why
+from toolablate.reports.plain_why import LEAD, in_short, why
 from toolablate.reports.quoted import telling_line
 from toolablate.reports.terminal.explanation import explanation_view
 from toolablate.traces.records import ChoiceTarget, Diagnosis, Event, Mechanism, NumberTarget
@@ -51,7 +53,8 @@ def test_a_page_is_at_most_80_cells_wide(width: int) -> None:
 def test_a_page_says_what_happened_without_tools_and_where_the_belief_turned() -> None:
     text = flat(shown())
     assert re.search(r"It answered B, .+ \(correct: A, .+\)\.", text)
-    assert re.search(r"without tools: A; A; C \(wrong\); A 3 of 4 ", text)
+    assert "3 of 4 the offer of tools and the condition's prompt: availability" in text
+    assert "without tools: A; A; C (wrong); A" in text
     assert (
         "Asked at once after its steps, this trial turns wrong at event 1: 15 of 16 right before it, 0 of 8 after it."
         in text
@@ -59,13 +62,14 @@ def test_a_page_says_what_happened_without_tools_and_where_the_belief_turned() -
     assert "event 1, web_search gives: │ Plants take molecular nitrogen from the air." in text
 
 
-def rows_of(text: str, title: str = "All runs") -> list[str]:
-    """Without the title, up to the next."""
-    return [flat(line).strip() for line in text.partition(f"\n{title}")[2].partition("\n\n")[0].splitlines()[1:]]
-
-
 def steps_of(text: str) -> list[str]:
-    return rows_of(text, "This trial step by step")
+    """Without the title, up to the next."""
+    steps = text.partition("\nThis trial step by step")[2].partition("\n\n")[0]
+    return [flat(line).strip() for line in steps.splitlines()[1:]]
+
+
+def counts_of(told: Explanation) -> dict[str, str]:
+    return dict(kinds_of_run(told))
 
 
 def test_each_call_and_each_result_has_a_row_with_the_belief_after_it() -> None:
@@ -132,15 +136,15 @@ def test_of_many_steps_a_page_shows_the_ends_and_where_the_belief_falls() -> Non
 
 
 def test_what_happens_otherwise_is_counted() -> None:
-    text = shown()
+    counts = counts_of(explanation())
     for changed, came in (
         ("with all replies after its first result drawn again", "2 of 8"),
         ("with no result at event 1", "3 of 4"),
-        ("with the search's results swapped for equally long ones of", "3 of 4"),
+        ("with the search's results swapped for equally long ones of another question", "3 of 4"),
         ("told to ignore its tool results (asked otherwise)", "7 of 8"),
     ):
-        assert f"{changed} {came}" in rows_of(text), changed
-    assert "Shapley value of event 1's result: −.50 (standard error .20)." in text
+        assert counts[changed] == came
+    assert "Shapley value of event 1's result: −.50 (standard error .20)." in shown()
 
 
 def test_two_kinds_of_tools_are_told_apart_and_graded_scores_have_a_mean() -> None:
@@ -159,9 +163,8 @@ def test_two_kinds_of_tools_are_told_apart_and_graded_scores_have_a_mean() -> No
 
 
 def part(told: Explanation, title: str) -> str:
-    return flat(
-        " ".join(str(line) for each in why(told).parts if each.title == title for line in (*each.lines, *each.notes))
-    )
+    lines = (line for each in why(told) if each.title == title for line in (*each.lines, *each.notes) if line != LEAD)
+    return flat(" ".join(map(str, lines)))
 
 
 def test_a_trial_is_told_in_parts() -> None:
@@ -169,27 +172,36 @@ def test_a_trial_is_told_in_parts() -> None:
     assert part(told, "Verdict") == (
         "Very likely retrieval distraction (what a search or page gave cost it the right answer): web_search gave its"
         " wrong answer, molecular nitrogen (event 1), a misleading result believed. Probability .82, from the 36"
-        " answers counted below. Its last reply says, which need not be why:"
+        " answers counted below, and from where its early answers turn wrong. Its last reply says, which need not be why:"
         " Apart(text='event 2: │ By what I found it is molecular nitrogen.')"
     )
-    (weighed,) = (each for each in why(told).parts if each.title == WEIGHED)
-    assert weighed.table == (
-        ("Cause", "Probability", "Before its runs", "Right without it", "Right with it"),
-        ("retrieval distraction", ".82", ".39", "17 of 20 (64 to 95 %)", "2 of 16 (3 to 36 %)"),
-        ("computational lock-in", ".15", "under .01", "no run tests it apart", ""),
-        ("sampling noise", "under .01", ".45", "19 of 36 (37 to 68 %), whatever is changed", ""),
-        ("the model's own error", "under .01", ".16", "19 of 36 (37 to 68 %), whatever is changed", ""),
-        ("all others (calling .03)", ".03", ".00", "", ""),
-    )
+    assert [(rung.taken, rung.came, rung.cause) for rung in rungs_of(told)] == [
+        ("nothing (drawn again)", "2 of 16", "sampling noise under .01 (before: .45)"),
+        ("what its search gave", "6 of 8", "retrieval distraction .82 (before: .39)"),
+        (
+            "its own first reply and its calls",
+            "8 of 8",
+            "sampling noise, as above; calling .03 (before: under .01)",
+        ),
+        (
+            "the offer of tools and the condition's prompt",
+            "3 of 4",
+            "availability under .01 (before: under .01); prompt under .01 (before: under .01)",
+        ),
+        (
+            "all runs together",
+            "19 of 36",
+            "the model's own error under .01 (before: .16), if all kinds are mostly wrong",
+        ),
+        ("no run tests it", "", "computational lock-in .15 (before: under .01)"),
+        ("Not counted", "", ""),
+        ("Only for where it turns wrong", "", ""),
+    ]
     assert part(told, "How we know") == (
         "The clearest comparison, in which this alone differs: without it 3 of 4 right (with no result at event 1), with it"
         " 2 of 8 right (with all replies after its first result drawn again); few are without it."
-        " All its runs together: without it 17 of 20 right, with it 2 of 16 right."
+        " All its runs together: without it 17 of 20 right (64 to 95 %), with it 2 of 16 right (3 to 36 %)."
         " With all replies after its first result drawn again: 2 of 8 right, which speaks against sampling noise."
-        " What speaks for it most: asked at once after event 1: 0 of 8 right (.70 without these; they speak against"
-        " “sampling noise”); asked at once before any call: 8 of 8 right (.70 without these; they speak against “sampling"
-        " noise”); with all replies after its first result drawn again: 2 of 8 right (.75 without these; they speak"
-        " against “sampling noise”)."
         " Asked at once after its steps, this trial turns wrong at event 1: 15 of 16 right before it, 0 of 8 after it."
         " Without tools it answers A (3 of 4); C (1 of 4), and never B."
         " Apart(text='event 0, calls web_search: │ which gas do plants take')"
@@ -210,7 +222,7 @@ def test_a_cause_that_no_run_shows_is_not_said_to_have_made_it_wrong() -> None:
     same = Replay(rollouts={frozenset(): (0.0,) * 4, frozenset({"search"}): (0.0,) * 4})
     told = explanation(explained(evidence(inputs=inputs(replay=same), pivotal=None)))
     assert part(told, "How we know").startswith(
-        "All its runs together: without it 11 of 16 right, with it 0 of 12 right."
+        "All its runs together: without it 11 of 16 right (44 to 86 %), with it 0 of 12 right (0 to 24 %)."
     )
     assert "The runs that differ least do not show “retrieval distraction”: " in part(told, "What speaks against it")
 
@@ -226,8 +238,7 @@ def test_what_was_asked_before_any_call_is_one_state_and_has_a_row_of_each_owner
     assert "turn wrong at no clear place; after its first call: 0 of 16 right; before it: 0 of 8 right." in part(
         told, "What speaks against it"
     )
-    rows = rows_of(shown(told))
-    assert "asked at once before any call (8 in this trial, 2 in other 2 of 10" in rows
+    assert counts_of(told)["asked at once before any call (8 in this trial, 2 in other repeats)"] == "2 of 10"
     assert "before any call 0 of 8 B" in steps_of(shown(told))
 
 
@@ -238,7 +249,7 @@ def test_a_trial_alone_is_no_run_to_compare_it_with_and_a_sign_that_is_lost_is_n
     assert "it answered “-50.37”, where “50.37” is right: the other sign" in part(told, "Verdict")
     assert "its other repeats" not in shown(told)
     twice = explanation(explained(replace(found, repeats=(1.0,)), method="trace"), question=question)
-    assert "its other repeats 1 of 1" in rows_of(shown(twice))
+    assert counts_of(twice)["its other repeats"] == "1 of 1"
 
 
 def test_an_error_of_the_models_own_is_told_by_what_is_wrong_whatever_is_changed() -> None:
@@ -313,10 +324,12 @@ def test_a_budget_that_ran_out_and_faults_have_lines_of_their_own() -> None:
         *ended("Answer: B", "turns"),
     )
     spent = Replay(extended=(1.0, 0.0), repaired=(1.0, 0.0), rollouts=REPLAYED.rollouts)
-    text = flat(shown(told_of(stopped, inputs=inputs(replay=spent), pivotal=evidence().pivotal)))
-    assert "with twice the budget; without budget 1 of 2" in text
+    told = told_of(stopped, inputs=inputs(replay=spent), pivotal=evidence().pivotal)
+    rungs = {rung.taken: rung.came for rung in rungs_of(told)}
+    assert (rungs["its limit"], rungs["the failure of its tool"]) == ("1 of 2", "1 of 2")
+    text = flat(shown(told))
     assert "from event 1 on, with no result there" in text
-    assert "with tools that work, and with twice the budget; without budget 1 of 2 and tool fault" in text
+    assert "with tools that work, and with twice the budget" in text
     assert "python fails: made to fail on purpose" in text
 
 
@@ -336,7 +349,8 @@ def test_levels_for_which_nothing_was_run_have_no_line() -> None:
 def test_a_trial_without_results_replies_again() -> None:
     asked = replace(inputs(replay=Replay(rollouts={frozenset(): (1.0, 0.0)})), tools=frozenset())
     text = flat(shown(told_of(tuple(ended("Answer: B")), inputs=asked)))
-    assert "with all its replies drawn again 1 of 2" in text
+    assert "1 of 2 nothing (drawn again)" in text
+    assert "with all its replies drawn again" in text
     assert "first result" not in text
 
 

@@ -12,7 +12,9 @@ from toolablate.analysis.attribution.decomposition import Arms, Replay
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.levels import LAST_REPLY, told_levels
 from toolablate.analysis.attribution.replay_rules import attribute_by_replay, before_runs, blame, blame_without
-from toolablate.reports.plain_why import WEIGHED, why
+from toolablate.reports.causes import hundredths
+from toolablate.reports.plain_why import SURE
+from toolablate.reports.rests_on import FELT, WithoutRuns, rests_on
 
 SEARCHED = frozenset({"search"})
 
@@ -30,28 +32,29 @@ def told_of(
     return explanation(replace(explained(found), attribution=attribution))
 
 
-def column(told: Explanation) -> dict[str, str]:
-    return {row.name: row.without for group in why(told).groups for row in group.rows if row.without}
+def turning(told: Explanation) -> list[WithoutRuns]:
+    """Without which another cause would be likelier."""
+    attribution = told.explained.attribution
+    assert attribution is not None
+    return [each for each in rests_on(told) if each.turns(attribution.mechanism)]
 
 
 def test_runs_without_which_another_cause_would_be_likelier_are_named() -> None:
     told = told_of(0, (1.0, 1.0, 0.0))
-    assert why(told).weight == "“retrieval distraction” without them"
-    (turning,) = [(name, cell) for name, cell in column(told).items() if ";" in cell]
-    assert turning[0] == "with its last reply drawn again"
-    likely, _, other = turning[1].partition("; ")
-    assert other.startswith("sampling noise .")
+    (each,) = turning(told)
+    assert (each.row.name, each.likeliest) == ("with its last reply drawn again", "sampling_noise")
+    other, own = (each.shares[cause] for cause in ("sampling_noise", "retrieval_distraction"))
     assert (
         "It rests on runs with its last reply drawn again (0 of 5 right): without these sampling noise would be likelier"
-        f" ({other.rpartition(' ')[2]}; retrieval distraction {likely})."
-    ) in part(told, WEIGHED)
+        f" (.{round(100 * other):02}; retrieval distraction .{round(100 * own):02})."
+    ) in part(told, SURE)
     assert contradictions(told) == []
 
 
 def test_what_no_single_kind_of_run_decides_says_so() -> None:
     told = told_of(0, (0.0,) * 3, without_tools=(0.0,) * 6)
-    assert "It rests on no single kind of run. Without runs " in part(told, WEIGHED)
-    assert not any(";" in cell for cell in column(told).values())
+    assert "It rests on no single kind of run. Without runs " in part(told, SURE)
+    assert turning(told) == []
     assert contradictions(told) == []
 
 
@@ -59,17 +62,20 @@ def test_a_verdict_that_would_be_undecided_without_one_kind_of_run_says_so() -> 
     told = told_of(1, (1.0,), without_tools=(0.0,) * 4)
     assert (
         "It rests on runs without tools (0 of 4 right): without these it would be undecided (the model's own error ."
-    ) in part(told, WEIGHED)
+    ) in part(told, SURE)
     assert contradictions(told) == []
 
 
 def test_of_an_undecided_verdict_the_runs_that_would_settle_it_are_named() -> None:
     told = told_of(0, (0.0,))
     assert part(told, "Verdict").startswith("Undecided")
-    said = part(told, WEIGHED)
-    assert "Without runs without tools (4 of 4 right) the likeliest would be the model's own error (." in said
+    said = part(told, SURE)
     assert (
-        "Without runs with its last reply drawn again (0 of 5 right) the likeliest would be sampling noise (." in said
+        "Were the runs without tools (4 of 4 right) not there, the likeliest would be the model's own error (." in said
+    )
+    assert (
+        "Were the runs with its last reply drawn again (0 of 5 right) not there, the likeliest would be sampling noise (."
+        in said
     )
     assert contradictions(told) == []
 
@@ -79,14 +85,19 @@ def test_runs_without_which_the_cause_would_be_likelier_speak_against_it(swapped
     told = told_of(3, swapped)
     attribution = told.explained.attribution
     assert attribution is not None
-    least = round(100 * attribution.shares["sampling_noise"]) + 3
-    speaking = {name: cell for name, cell in column(told).items() if 100 * float(cell.partition(";")[0]) >= least}
+    least = hundredths(attribution.shares["sampling_noise"]) + FELT
+    speaking = [each for each in rests_on(told) if each.hundredths("sampling_noise") >= least]
     assert speaking
     against = part(told, "What speaks against it")
-    assert against.count(" without these") == len(speaking)
-    for name, cell in speaking.items():
-        assert name.partition(":")[0].partition(";")[0] in against
-        assert f"({cell.partition(';')[0]} without these" in against
+    assert against.count("(without these it has ") == len(speaking)
+    for each in speaking:
+        assert f"{each.row.told} (without these it has .{each.hundredths('sampling_noise'):02}" in against
+    # Then what outweighs them, of the kinds that speak for it.
+    outweighing = against.partition("What outweighs it: ")[2]
+    assert not any(each.row.told in outweighing for each in speaking)
+    decided = not part(told, "Verdict").startswith("Undecided")
+    supporting = [each for each in rests_on(told) if each.hundredths("sampling_noise") <= least - 2 * FELT]
+    assert bool(outweighing) == bool(decided and supporting)
 
 
 @pytest.mark.parametrize("right", [0, 4])
@@ -103,11 +114,11 @@ def test_runs_that_are_left_out_no_longer_speak_for_a_cause(right: int) -> None:
 
 def test_what_rests_mostly_on_one_kind_of_run_names_it_and_the_next_cause() -> None:
     told = told_of(4, (1.0,))
-    least = min(cell for cell in column(told).values())
+    least = min(each.shares["sampling_noise"] for each in rests_on(told))
     assert (
         "It rests mostly on runs with its last reply drawn again (4 of 5 right), which speak against “retrieval"
-        f" distraction”: without these it would still be the likeliest, with {least} (next retrieval distraction, ."
-    ) in part(told, WEIGHED)
+        f" distraction”: without these it would still be the likeliest, with .{round(100 * least)} (next retrieval distraction, ."
+    ) in part(told, SURE)
     assert contradictions(told) == []
 
 
@@ -128,7 +139,7 @@ def test_more_runs_that_would_change_nothing_are_not_proposed() -> None:
     told = explanation(replace(explained(found), attribution=attribution), conversation=events, rates=rates)
     said = part(told, "What would tell")
     assert said.startswith(
-        "8 more replays of all of it, drawn again would tell little. With 7 of these 8 right, “availability”"
+        "8 more replays of all of it, drawn again, would tell little: with 7 right, or with 1, “availability” would"
     )
     assert said.endswith("More repeats of this question in all conditions of its plan may.")
 

@@ -8,25 +8,29 @@ from tests.analysis.attribution.stories import ended, ran, searched, wrong
 from tests.reports.attribution.contradictions import contradictions
 from tests.reports.attribution.samples import (
     believed,
+    chances_of,
     evidence,
     explained,
     explanation,
     inputs,
+    kinds_of_run,
     of_search,
     part,
+    rungs_of,
     told_by,
-    weighed,
 )
 
 from toolablate.analysis.attribution.belief import belief_steps
-from toolablate.analysis.attribution.decomposition import Arms, DecompositionInputs, Replay, Scores
+from toolablate.analysis.attribution.change_rates import ChangeRates, FittedRate, Step
+from toolablate.analysis.attribution.decomposition import Arms, DecompositionInputs, Replay, Scores, ToolKind
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.levels import swapped_results
 from toolablate.reports.causes import against_chance, one_change, sides
 from toolablate.reports.changed_runs import Row
 from toolablate.reports.happened import same_without_tools
-from toolablate.reports.plain_why import WEIGHED, why
-from toolablate.traces.records import Mechanism
+from toolablate.reports.plain_why import SURE
+from toolablate.reports.rungs import OF_FIRST_REPLY
+from toolablate.traces.records import Mechanism, ReplayPurpose
 
 
 def of_calling(found: DecompositionInputs, outset: Scores = ()) -> Explanation:
@@ -147,44 +151,94 @@ def test_the_row_with_a_cause_of_the_named_comparison_is_not_told_against_it_too
     assert contradictions(told) == []
 
 
-def test_runs_that_keep_the_first_result_alone_are_said_to_count_as_with_what_may_not_come_again() -> None:
-    events = (*searched("gas", "nothing"), *searched("gas", "molecular nitrogen"), *ended("Answer: B"))
-    told = told_by(events, trajectory=None, flip=None, pivotal=None)
-    rows = [name for group in why(told).groups for name, *_ in group.rows]
-    assert any(
-        name.endswith(
-            "(counted as with it, though it keeps the first result alone: what came at event 3 may not come again)"
-        )
-        for name in rows
-    )
-
-
 def test_no_two_rows_have_one_name() -> None:
     arms = Arms((1.0, 0.0), offered=(1.0,), sham=(0.0,), placebo=(0.0, 1.0))
     told = explanation(explained(evidence(pivotal=None, inputs=replace(inputs(replay=of_search(4, 4)), arms=arms))))
-    names = [name for group in why(told).groups for name, *_ in group.rows]
+    names = [row.name for row in kinds_of_run(told)]
     assert "in another condition with the same tools, forbidden to call them" in names
     assert "in another condition with the same tools, whose calls work and find nothing" in names
     assert len(names) == len(set(names))
 
 
-def test_runs_without_any_call_are_added_up_apart_from_those_that_differ_in_little() -> None:
-    told = explanation(explained(evidence(pivotal=None, inputs=inputs(replay=of_search(3, 4)))))
-    headings = [group.heading for group in why(told).groups]
-    assert headings[:2] == [
-        "Without “retrieval distraction”, with calls: 3 of 4 right",
-        "Without “retrieval distraction”, without any call: 11 of 12 right",
+def test_each_rung_takes_one_thing_more_away_and_names_the_cause_that_it_tests() -> None:
+    arms = Arms((1.0, 0.0), scaffold=(1.0, 1.0), offered=(1.0,), sham=(0.0,), placebo=(0.0, 1.0))
+    found = evidence(pivotal=None, inputs=replace(inputs(replay=of_search(4, 4)), arms=arms))
+    told = explanation(explained(found, shares={"retrieval_distraction": 0.6, "calling": 0.4}))
+    rungs = rungs_of(told)
+    assert [(rung.taken, rung.came) for rung in rungs[:7]] == [
+        ("nothing (drawn again)", "0 of 8"),
+        ("what its search gave", "4 of 4"),
+        ("its own first reply", "1 of 2"),
+        ("any result of its calls", "0 of 1"),
+        ("its calls", "9 of 9"),
+        ("the offer of tools", "2 of 2"),
+        ("the condition's prompt", "1 of 2"),
     ]
+    causes = [rung.cause.partition(" (before")[0] for rung in rungs[:7]]
+    assert causes == [
+        *("sampling noise under .01", "retrieval distraction .60", OF_FIRST_REPLY, ""),
+        *("calling .40", "availability under .01", "prompt under .01"),
+    ]
+    assert contradictions(told) == []
 
 
-def test_of_a_rival_each_row_says_whether_it_is_without_it() -> None:
-    shares: dict[Mechanism, float] = {"retrieval_distraction": 0.6, "calling": 0.4}
-    told = explanation(explained(evidence(pivotal=None), shares=shares))
-    rows = {row.name: row.came for group in why(told).groups for row in group.rows}
-    lacking = [name for name in rows if name.endswith("; without calling")]
-    (of_calling,) = (row for row in weighed(told) if row[0] == "calling")
-    counts = [tuple(map(int, rows[name].split(" of "))) for name in lacking]
-    assert of_calling[3].startswith(f"{sum(right for right, _ in counts)} of {sum(runs for _, runs in counts)} (")
+@pytest.mark.parametrize(("answered", "shown"), [(("A", "A", ""), ": A (2), (none)"), (("A", "A"), "")])
+def test_beside_a_kind_of_replays_stands_what_all_of_them_answered(answered: tuple[str, ...], shown: str) -> None:
+    known = {ReplayPurpose(kind="rollout", placebos=("search",)): answered}
+    told = explanation(explained(evidence(pivotal=None, inputs=inputs(replay=of_search(2, 3)), answered=known)))
+    assert f"{swapped_results(['search'])}{shown}" in [row.name for row in kinds_of_run(told)]
+
+
+def test_what_was_too_unlikely_before_its_runs_is_told_with_them() -> None:
+    arms = Arms((1.0,) * 6, offered=(1.0,) * 6)
+    replay = Replay(rollouts={frozenset({"search"}): (0.0,) * 6}, last_reply=(0.0,) * 6)
+    told = explanation(
+        explained(
+            evidence(pivotal=None, trajectory=None, flip=None, inputs=replace(inputs(replay=replay), arms=arms)),
+            shares={"retrieval_distraction": 0.7, "calling": 0.3},
+        ),
+        rates=ChangeRates(store={step: FittedRate(step, 0.1, 0.01, 50, 50) for step in OF_CALLS}),
+    )
+    assert (
+        "Its runs speak for “calling” as well (without it 12 of 12 right, with it 0 of 12), which has .30: it had under .01 before"
+    ) in part(told, SURE)
+    assert contradictions(told) == []
+
+
+OF_CALLS: tuple[Step, ...] = (("calling", "not_asked"), ("calling", "elsewhere"), ("calling", "at_the_fall"))
+
+
+def test_where_nothing_else_speaks_against_a_cause_its_odd_runs_do() -> None:
+    arms = Arms((1.0,) * 4, sham=(0.0,))
+    told = explanation(
+        explained(
+            evidence(pivotal=None, inputs=replace(inputs(replay=of_search(9, 9)), arms=arms)),
+            shares={"retrieval_distraction": 1.0},
+        )
+    )
+    assert part(told, "What speaks against it").startswith(
+        "Little: in another condition with the same tools, whose calls work and find nothing: 0 of 1 right"
+    )
+    assert contradictions(told) == []
+
+
+def test_of_two_kinds_of_tools_each_is_taken_away_alone_and_then_both() -> None:
+    events = (*searched("gas", "1. Plants"), *ran("f(1)", "molecular nitrogen"), *ended("Answer: B"))
+    kinds: tuple[frozenset[ToolKind], ...] = (frozenset({"search"}), frozenset({"code"}), frozenset({"search", "code"}))
+    replay = Replay(
+        rollouts={frozenset(): (0.0,), **{kind: (float(number == 2),) * 3 for number, kind in enumerate(kinds)}},
+        last_reply=(0.0,) * 2,
+    )
+    shares: dict[Mechanism, float] = {"interaction": 0.7, "lock_in": 0.2, "sampling_noise": 0.1}
+    of_both = replace(inputs(replay=replay), tools=frozenset({"search", "code"}))
+    told = told_by(
+        events, mechanism="interaction", shares=shares, inputs=of_both, pivotal=None, trajectory=None, flip=None
+    )
+    rungs = {rung.taken: (rung.came, rung.cause.partition(" (before")[0]) for rung in rungs_of(told)}
+    assert rungs["what its code gave"] == ("0 of 3", "computational lock-in .20")
+    assert rungs["what its search gave"] == ("0 of 3", "retrieval distraction under .01")
+    assert rungs["what its code gave and what its search gave"] == ("3 of 3", "interaction of tools .70")
+    assert contradictions(told) == []
 
 
 def test_runs_made_once_more_are_answers_and_no_trials() -> None:
@@ -217,7 +271,7 @@ def test_where_all_runs_are_set_side_by_side_those_without_the_strongest_rival_a
         flip=None,
     )
     assert (
-        "with it 2 of 11 right; few are without it. Among runs without “tool fault”: without “calling” 4 of 4 right, with it"
+        "with it 2 of 11 right (5 to 48 %); few are without it. Among runs without “tool fault”: without “calling” 4 of 4 right, with it"
         " 2 of 7 right;"
     ) in part(told, "How we know")
     assert contradictions(told) == []
@@ -325,9 +379,9 @@ def test_runs_whose_calls_give_something_are_said_to_be_without_calls_that_gave_
     )
     events = (*searched("gas", "", status="error", error="injected_failure"), *ended("Answer: B"))
     told = told_by(events, mechanism="calling", inputs=inputs(replay=swapped), pivotal=None, trajectory=None, flip=None)
-    assert said in part(told, WEIGHED)
+    assert said in part(told, SURE)
     gave = explanation(explained(mechanism="calling", distraction=None, shares={"calling": 1.0}))
-    assert said not in part(gave, WEIGHED)
+    assert said not in part(gave, SURE)
 
 
 def test_calls_that_runs_without_tools_do_not_show_are_set_beside_those_that_were_still_offered_them() -> None:
@@ -396,7 +450,7 @@ def test_a_rival_that_early_answers_point_to_has_what_its_runs_say_beside_it() -
     )
     against = part(told, "What speaks against it")
     assert re.search("“retrieval distraction” would explain that, but its runs do not show it: without it", against)
-    assert "retrieval distraction" in [row[0] for row in weighed(told)]
+    assert chances_of(told)["retrieval distraction"][0] == ".02"
     assert contradictions(told) == []
 
 

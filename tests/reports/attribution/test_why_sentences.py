@@ -12,15 +12,15 @@ from tests.reports.attribution.samples import (
     IDENTITY,
     attribution,
     believed,
+    chances_of,
     evidence,
     explained,
     explanation,
     inputs,
     of_search,
-    page,
     part,
+    rungs_of,
     told_by,
-    weighed,
 )
 
 from toolablate.analysis.attribution.belief import BeliefFlip, belief_steps
@@ -30,10 +30,9 @@ from toolablate.analysis.attribution.evidence import Explained, Explanation
 from toolablate.reports.answer_source import _first_result
 from toolablate.reports.changed_runs import BEFORE, EARLY, Row, asked_before
 from toolablate.reports.happened import happened
+from toolablate.reports.other_causes import all_others
 from toolablate.reports.plain_why import in_short, why
-from toolablate.reports.terminal.explanation import explanation_view
 from toolablate.reports.turn import turn_of
-from toolablate.reports.weighing import all_others
 from toolablate.traces.records import Event, Limit, Mechanism, Message, ModelCall
 
 AT_THE_FALL = ("search", "at_the_fall")
@@ -58,15 +57,11 @@ def test_answers_for_the_form_are_a_part_of_those_that_are_counted() -> None:
 def test_a_cause_starts_where_its_store_has_it_and_ends_where_its_runs_move_it() -> None:
     found = explained(shares={"retrieval_distraction": 0.82, "lock_in": 0.12, "volume": 0.06})
     rates = ChangeRates(store={AT_THE_FALL: FittedRate(AT_THE_FALL, 0.5, 0.01, 50, 50)})
-    of_any, of_store = (weighed(explanation(found, rates=each)) for each in (ChangeRates(), rates))
-    assert of_any[0][1:3] == ("Probability", "Before its runs")
-    assert (of_any[1][2], of_store[1][2]) == (".39", ".01")
-    # From .05 on a cause has a line, with its counts.
-    causes = [row[0] for row in of_any[1:]]
-    # So have those that are likely before any run.
-    chance = ["sampling noise", "the model's own error"]
-    assert causes == ["retrieval distraction", "computational lock-in", "volume of results", *chance]
-    starts = [row[2].replace("under .01", "0") for row in of_any[1:]]
+    of_any, of_store = (chances_of(explanation(found, rates=each)) for each in (ChangeRates(), rates))
+    assert (of_any["retrieval distraction"], of_store["retrieval distraction"]) == ((".82", ".39"), (".82", ".01"))
+    # So have those that are likely before any run, and that no run tests.
+    assert {"computational lock-in", "volume of results", "sampling noise", "the model's own error"} < of_any.keys()
+    starts = [before.replace("under .01", "0") for _, before in of_any.values()]
     assert sum(round(100 * float(each)) for each in starts) == 100
 
 
@@ -126,13 +121,6 @@ def test_a_reply_that_no_scorer_reads_is_told_with_the_option_that_it_names(repl
     verdict, against = part(told, "Verdict"), part(told, "What speaks against it")
     assert (f"has no readable answer, {named}." in verdict) if named else "and names" not in verdict
     assert ("which would be wrong in any form" in against) == named.endswith("wrong")
-
-
-def test_answers_before_any_call_have_the_tools_there_where_their_offer_is_blamed() -> None:
-    told = explanation(explained(mechanism="availability", distraction=None))
-    rows = [name for group in why(told).groups for name, *_ in group.rows if name.startswith(BEFORE)]
-    assert [name.partition("; without ")[0] for name in rows] == [f"{BEFORE}, with its tools and prompt there"]
-    assert "with its tools and prompt there" in " ".join(page(explanation_view(told)).split())
 
 
 @pytest.mark.parametrize(
@@ -382,7 +370,7 @@ def test_an_unreadable_reply_is_not_said_to_have_taken_up_a_wrong_answer() -> No
     told = explanation(
         Explained(found, attribution(mechanism="format", distraction=None, shares=shares)), conversation=events
     )
-    assert "gave its wrong answer" not in " ".join(part(told, each.title) for each in why(told).parts)
+    assert "gave its wrong answer" not in " ".join(part(told, each.title) for each in why(told))
 
 
 def test_chance_beside_a_tool_that_failed_has_the_same_answers() -> None:
@@ -394,9 +382,10 @@ def test_chance_beside_a_tool_that_failed_has_the_same_answers() -> None:
     told = told_by(
         events, mechanism="tool_fault", shares=shares, inputs=found, pivotal=None, trajectory=None, flip=None
     )
-    _, fault, noise, *_ = weighed(told)
-    assert (fault[0], *fault[3:]) == ("tool fault", "6 of 6 (61 to 100 %)", "0 of 2 (0 to 66 %)")
-    assert noise[3] == "6 of 8 (41 to 93 %), whatever is changed"
+    (again, working, *_) = rungs_of(told)
+    assert (again.taken, again.came) == ("nothing (drawn again)", "0 of 2")
+    assert (working.taken, working.came) == ("the failure of its tool", "2 of 2")
+    assert "without it 6 of 6 right (61 to 100 %), with it 0 of 2 right (0 to 66 %)" in part(told, "How we know")
     assert "from the 8 answers counted below" in part(told, "Verdict")
     assert contradictions(told) == []
 

@@ -1,120 +1,86 @@
-"""What the table of probabilities, and what is said of where an answer stands, would contradict of a printed page."""
+"""What the probabilities of the table, and what is said of where an answer stands, would contradict of a printed page."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
-from toolablate.analysis.attribution.evidence import Evidence, Explanation
+from tests.reports.attribution.samples import chances_of
+
+from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.signals.answers import numbers_of
-from toolablate.analysis.attribution.trace_rules import BY_CHANCE
-from toolablate.analysis.statistics.intervals import wilson_interval
-from toolablate.reports.causes import CAUSES, counted_runs, sides
-from toolablate.reports.changed_runs import Row
+from toolablate.reports.causes import CAUSES, ranked
 from toolablate.reports.happened import answers_of
-from toolablate.reports.named_causes import named_shares
-from toolablate.reports.plain_why import WEIGHED, Why
-from toolablate.reports.run_groups import WITHOUT
+from toolablate.reports.rests_on import rests_on
+from toolablate.reports.rungs import NO_RUNS, Rung
 from toolablate.traces.records import Attribution, Mechanism, ToolCall
-
-_COUNT = re.compile(r"\b(\d+) of (\d+)\b")
-Table = Sequence[tuple[str, ...]]
 
 
 def weighed_otherwise(
-    told: Explanation, found: Why, attribution: Attribution, text: Mapping[str, str]
+    told: Explanation, rungs: tuple[Rung, ...], attribution: Attribution, text: Mapping[str, str]
 ) -> Iterator[str]:
-    """Its probabilities add to 1 and are those of the sentences, its counts those of the rows and of their groups."""
-    table = next((part.table for part in found.parts if part.title == WEIGHED), ())
-    if not table:
+    """Probabilities of the table add to 1, are those of the sentences, and stand where runs take their cause away."""
+    chances = chances_of(told)
+    if not chances:
         return
-    if not all(row[1] in text.get(WEIGHED, "") for row in table):
-        yield f"a table that is not on the page: {text}"
-    yield from _of_probabilities(table, text)
-    yield from _of_runs(table, told.explained.evidence, named_shares(told, attribution).cause)
-    yield from _of_printed_rows(table, found)
-    names = {row[0] for row in table}
-    for cause, (name, _) in CAUSES.items():
-        tested = sides(cause, told.explained.evidence)[0] or cause in BY_CHANCE
-        if tested and name not in names and any(f"“{name}”" in text.get(part, "") for part in text if part != WEIGHED):
-            yield f"{name}, named without its counts: {table}"
-
-
-def _of_probabilities(table: Table, text: Mapping[str, str]) -> Iterator[str]:
-    shares = {row[0]: 0 if row[1] == "under .01" else round(100 * float(row[1])) for row in table[1:]}
-    if sum(shares.values()) != 100:
-        yield f"probabilities that add to {sum(shares.values())}: {table}"
-    told_as = dict(re.findall(r"It may be ([^(]*) \([^)]*\): (\d?\.\d+)", text.get("What else it may be", "")))
+    now, before = ({name: _hundredths(each[at]) for name, each in chances.items()} for at in (0, 1))
+    if sum(now.values()) != 100 or sum(before.values()) > 100:
+        yield f"probabilities that add to {sum(now.values())}, before {sum(before.values())}: {rungs}"
+    said = dict(re.findall(r"It may be ([^(]*) \([^)]*\): (\d?\.\d+)", text.get("What else it may be", "")))
     first = re.search(r"Probability (\d?\.\d+)", text["Verdict"])
-    if first:
-        told_as[table[1][0]] = first[1]
-    for name, said in told_as.items():
-        if shares.get(name) != round(100 * float(said)):
-            yield f"{name}: {said}, and in the table {shares}"
+    if first and not text["Verdict"].startswith("Undecided"):
+        said[CAUSES[ranked(attribution)[0][0]][0]] = first[1]
+    for name, share in said.items():
+        if now.get(name) != round(100 * float(share)):
+            yield f"{name}: {share}, and in the table {now}"
+    for rung in rungs:
+        for cause, taken in _AT.items():
+            if CAUSES[cause][0] in rung.cause and taken not in rung.taken and rung.taken != NO_RUNS:
+                yield f"{cause} where it is not taken away: {rung}"
 
 
-def _counts(table: Table) -> Iterator[tuple[str, list[str]]]:
-    """Of each cause its runs without it, and with it."""
-    first = next(place for place, head in enumerate(table[0]) if head.startswith("Right"))
-    return ((row[0], list(row[first:])) for row in table[1:])
+_AT: Mapping[Mechanism, str] = {
+    "budget": "its limit",
+    "tool_fault": "the failure of its tool",
+    "retrieval_distraction": "what its search gave",
+    "volume": "the length of its results",
+    "availability": "the offer of tools",
+    "prompt": "the condition's prompt",
+    "format": "the form of its answer",
+    "own_error": "all runs together",
+}
+"""Where it is taken away, of causes that have one place."""
 
 
-def _of_runs(table: Table, evidence: Evidence, first: Mechanism) -> Iterator[str]:
-    for name, counts in _counts(table):
-        cause = next((each for each in CAUSES if CAUSES[each][0] == name), None)
-        said = " ".join(counts)
-        if cause is None or "mean " in said or "both results" in said or "asked once more" in said:
-            continue
-        known = [_sum(each) for each in sides(cause, evidence) if each]
-        if "whatever is changed" in said:
-            known = [_sum(counted_runs(first, evidence))]
-        if [(int(right), int(of)) for right, of in _COUNT.findall(said)] != known:
-            yield f"{name}: {said}, and its runs are {known}"
-        bounds = [wilson_interval(right / of, of, confidence=0.95) for right, of in known]
-        if re.findall(r"(\d+) to (\d+) %", said) != [(f"{100 * low:.0f}", f"{100 * high:.0f}") for low, high in bounds]:
-            yield f"{name}: {said}, and its intervals are {bounds}"
+def _hundredths(share: str) -> int:
+    return {"under .01": 0, "over .99": 100, "": 0}.get(share) or (
+        0 if "under" in share else round(100 * float(share or 0))
+    )
 
 
-def _of_printed_rows(table: Table, found: Why) -> Iterator[str]:
-    """Whoever adds up the rows of the page that are without a cause has the count of its line."""
-    groups = found.groups
-    if any("mean " in came for group in groups for _, came, _ in group.rows):
-        return
-    for name, counts in _counts(table):
-        said = _COUNT.match(counts[0])
-        if said is None or "whatever" in counts[0] or "both results" in counts[0] or "asked once more" in counts[0]:
-            continue
-        without = [
-            tuple(map(int, came.split(" of ")))
-            for group in groups
-            for row, came, _ in group.rows
-            if group.title.startswith(f"{WITHOUT} “{name}”")
-            or name in row.partition("; without ")[2].partition(";")[0].split(" and ")
-        ]
-        added = sum(right for right, _ in without), sum(runs for _, runs in without)
-        if added != (int(said[1]), int(said[2])):
-            yield f"{name}: {counts}, and its rows add to {added}: {groups}"
+def rests_otherwise(told: Explanation, sure: str) -> Iterator[str]:
+    """What a verdict is said to rest on turns it, by the probabilities without these runs."""
+    shares = [{CAUSES[cause][0]: share for cause, share in each.shares.items()} for each in rests_on(told)]
+
+    def has(name: str, said: str, of: Mapping[str, float]) -> bool:
+        return abs((0.0 if "under" in said else float(said)) - of.get(name, 0.0)) < 0.011
+
+    for other, share, name, left in re.findall(
+        r"without these ([^.]*?) would be likelier \((\.\d+); ([^.]*?) ((?:under )?\.\d+)\)", sure
+    ):
+        if not any(has(other, share, each) and has(name, left, each) for each in shares):
+            yield f"{other} {share}, {name} {left}, and without any kind {shares}"
+    alone = re.search(r"still be the likeliest, with ((?:under )?\.\d+)", sure)
+    least = min((max(each.values()) for each in shares), default=0.0)
+    if alone and not any(has(name, alone[1], each) for each in shares for name in each):
+        yield f"at least {alone[1]}, and {least}"
+    if "no single kind" in sure and any(
+        max(each, key=lambda name: each[name]) != max(_now(told), key=lambda name: _now(told)[name]) for each in shares
+    ):
+        yield f"no single kind, and {shares}"
 
 
-def weights_otherwise(found: Why, whole: str) -> Iterator[str]:
-    """What a verdict is said to rest on is what its column has."""
-    cells = [row.without for group in found.groups for row in group.rows if row.without]
-    turning = [each for each in cells if ";" in each]
-    undecided = re.search(r"It rests on runs [^.]* would be undecided \([^.]* ((?:under )?\.\d+);", whole)
-    if undecided and undecided[1] not in [each.partition(";")[0] for each in cells]:
-        yield f"undecided with {undecided[1]}, and {cells}"
-    named = whole.count("It rests on runs ") - bool(undecided)
-    if named > len(turning) or (re.search("It rests (on no single kind|mostly)", whole) and turning):
-        yield f"{named} kinds that it rests on, and {cells}"
-    least = re.search(r"be the likeliest, with ((?:under )?\.\d+)", whole)
-    alone = [each.partition(";")[0] for each in cells]
-    if least and least[1] != min(alone, key=lambda each: float(each.removeprefix("under ")), default=""):
-        yield f"at least {least[1]}, and {cells}"
-    for other, share in re.findall(r"likelier \((\.\d+); [^.]*? ((?:under )?\.\d+)\)", whole):
-        if not any(each.startswith(f"{share};") and each.endswith(other) for each in cells):
-            yield f"{other} in place of {share}, and {cells}"
-
-
-def _sum(rows: Sequence[Row]) -> tuple[int, int]:
-    return int(sum(row.right for row in rows)), int(sum(row.runs for row in rows))
+def _now(told: Explanation) -> Mapping[str, float]:
+    assert told.explained.attribution is not None
+    return {CAUSES[cause][0]: share for cause, share in ranked(told.explained.attribution)}
 
 
 def sourced_otherwise(told: Explanation, whole: str) -> Iterator[str]:

@@ -1,0 +1,255 @@
+"""The table of runs of one trial: from rung to rung one thing more is taken away, and each rung names the cause that
+it tests. Where answers turn right is what made it wrong."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import NamedTuple
+
+from toolablate.analysis.attribution.change_rates import Part
+from toolablate.analysis.attribution.decomposition import ToolKind
+from toolablate.analysis.attribution.evidence import Evidence, Explanation
+from toolablate.analysis.attribution.levels import LAST_REPLY, SHAM, WITHOUT_TOOLS, Level, told_levels
+from toolablate.analysis.attribution.replay_rules import OTHER_ANSWERS, before_runs, blamed_at
+from toolablate.reports.cause_wording import without_tools
+from toolablate.reports.causes import first_of, hundred, lacking, name_of, ranked, tells_form
+from toolablate.reports.changed_runs import (
+    AS_WAS,
+    EARLY,
+    RE_ASKED,
+    Row,
+    is_alone,
+    levels_of,
+    of_scores,
+    row_of,
+    total,
+    uncounted,
+)
+from toolablate.reports.named_causes import named_shares
+from toolablate.reports.numbers import counted as number_of
+from toolablate.reports.turn import NO_ANSWER, asked_at, count, redrawn_answers
+from toolablate.traces.records import Mechanism
+from toolablate.traces.terminal_text import one_line
+
+
+class RunLine(NamedTuple):
+    """A kind of run, and how many are right; the count is empty where its rung has no other kind."""
+
+    name: str
+    came: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """What is taken away at it beside all of the rungs before it, how many runs are right then, and the causes that it
+    tests with their probabilities. `rows` are its kinds of run."""
+
+    taken: str
+    came: str
+    cause: str
+    rows: tuple[RunLine, ...] = ()
+
+
+HEADS = ("Right", "Taken away, more and more: the cause, if answers turn right there")
+NOT_COUNTED, OF_THE_TURN = "Not counted", "Only for where it turns wrong"
+ALL_RUNS, NO_RUNS, ALL_OTHERS = "all runs together", "no run tests it", "all others"
+
+TAKEN: Mapping[Part, str] = {
+    "again": "nothing (drawn again)",
+    "budget": "its limit",
+    "tool_fault": "the failure of its tool",
+    "search": "what its search gave",
+    "code": "what its code gave",
+    "other": "what its other tools gave",
+    "volume": "the length of its results",
+    "first_reply": "its own first reply",
+    "calling": "its calls",
+    "availability": "the offer of tools",
+    "prompt": "the condition's prompt",
+}
+"""What a rung is called, by what was at work."""
+ANY_RESULT = "any result of its calls"
+OF_FIRST_REPLY = "sampling noise of that reply, a part of the above"
+IF_WRONG = ", if all kinds are mostly wrong"
+
+
+def rungs(told: Explanation) -> Iterator[Rung]:
+    """From the trial as it was to the question without tools; then causes that no rung tests, and what does not
+    count."""
+    evidence, attribution = told.explained.evidence, told.explained.attribution
+    chances = _Chances.of(told)
+    of_form = attribution is not None and tells_form(attribution, evidence)
+    if of_form:
+        row = of_scores(RE_ASKED, evidence.re_asked, evidence)
+        yield Rung("the form of its answer", row.count, chances.told(["format"]), (RunLine(row.name, ""),))
+    gone: set[Part] = set()
+    for (parts, kinds, empty), levels in groupby(_levels(evidence), key=lambda each: _tested(each, evidence)):
+        # What is gone already is named again only where nothing else is taken away.
+        new = tuple(each for each in parts if each not in gone) or parts
+        gone |= {*new} - ({"calling"} if empty else set())
+        found = {row_of(each, evidence): each for each in levels}
+        rows = list(found)
+        causes: list[Mechanism] = ["interaction"] if kinds else [*_causes_at(new, rows, evidence)]
+        named = {**TAKEN, "calling": ANY_RESULT} if empty else TAKEN
+        *some, last = (named[each] for each in (kinds or new) if each != "again" or new == ("again",))
+        taken = f"{', '.join(some)} and {last}" if some else last
+        told_here = OF_FIRST_REPLY if new == ("first_reply",) else chances.told(causes)
+        yield Rung(taken, total(rows).count, told_here, _lines(found, evidence))
+    yield from _untested(chances, evidence)
+    left = [row for row in uncounted(evidence) if not (of_form and row.changed == RE_ASKED)]
+    for title, others in ((NOT_COUNTED, left), (OF_THE_TURN, at_other_steps(evidence))):
+        if lines := tuple(_line(row, evidence) for row in others):
+            yield Rung(title, "", "", lines)
+
+
+def _causes_at(parts: Sequence[Part], rows: Sequence[Row], evidence: Evidence) -> Iterator[Mechanism]:
+    """Without those that are there still: calls in runs whose calls find nothing."""
+    for cause in blamed_at(parts, evidence):
+        gone = lacking(cause, evidence)
+        if not gone or any(row in gone for row in rows):
+            yield cause
+
+
+def _levels(evidence: Evidence) -> list[Level]:
+    """Of two orders of kinds of tools the levels of both: without the results of each alone, then without both."""
+    first, *others = told_levels(evidence)
+    found = list(first)
+    for levels in others:
+        known = [each.what for each in found]
+        new = [each for each in levels if each.what not in known]
+        joint = (
+            next((each.what for each in levels[levels.index(new[-1]) + 1 :] if each.what in known), "") if new else ""
+        )
+        place = known.index(joint) if joint else len(found)
+        found[place:place] = new
+    return [each for each in found if not is_alone(each)]
+
+
+def _tested(level: Level, evidence: Evidence) -> tuple[tuple[Part, ...], tuple[ToolKind, ...], bool]:
+    """What is taken away at a level; of two kinds of tools each of whose results is taken away alone too, both; and
+    whether calls are there still, and find nothing."""
+    placebos = level.purpose.placebos if level.purpose is not None and level.purpose.kind == "rollout" else ()
+    kinds = placebos if len(placebos) > 1 and len(told_levels(evidence)) > 1 else ()
+    return tuple(part for part in TAKEN if part in {level.part, *level.also}), kinds, level.what == SHAM
+
+
+def _lines(rows: Mapping[Row, Level], evidence: Evidence) -> tuple[RunLine, ...]:
+    lines = [_line(row, evidence, _answers(level, evidence)) for row, level in rows.items()]
+    return tuple(lines) if len(lines) > 1 else tuple(RunLine(each.name, "") for each in lines)
+
+
+def _answers(level: Level, evidence: Evidence) -> str:
+    """What these replays answered: `: D (2), A`; empty where not all of its runs are such."""
+    found = evidence.answered.get(level.purpose, ()) if level.purpose is not None else ()
+    if not found or len(found) != level.tally.runs:
+        return ""
+    said = (one_line(each, max_chars=MOST_CHARS) or NO_ANSWER for each in found)
+    return f": {', '.join(f'{each} ({times})' if times > 1 else each for each, times in Counter(said).most_common())}"
+
+
+MOST_CHARS = 40
+
+
+def _line(row: Row, evidence: Evidence, answered: str = "") -> RunLine:
+    """What was changed, with what trials without tools answered, whose runs these are, and why they do not count."""
+    if row.changed == WITHOUT_TOOLS:
+        answered = f": {next(without_tools(evidence)).partition(': ')[2]}"
+    drawn, came = redrawn_answers(evidence) if row.changed == LAST_REPLY else (0, "")
+    if came and drawn == row.runs:
+        answered = f": {came}"
+    elsewhere = f" ({row.asked_where})" if row.elsewhere else ""
+    own = number_of(round(row.runs - row.run_again), "trial")
+    again = f" ({own}, {number_of(row.run_again, 'more run')})" if row.run_again else ""
+    return RunLine(f"{row.name}{answered}{elsewhere}{again}{f' ({row.aside})' if row.aside else ''}", row.count)
+
+
+def at_other_steps(evidence: Evidence) -> Iterator[Row]:
+    """Early answers that stand at no rung: they count by where they turn wrong alone."""
+    counted = {row.changed for row in levels_of(evidence)}
+    steps = [each for each in asked_at(evidence) if each.step and _row_at(evidence.steps[each.step]) not in counted]
+    if steps:
+        found = count(steps)
+        yield Row("asked at once after other events", found.asked, found.right, level=OTHER_ANSWERS)
+
+
+def _row_at(event: int) -> str:
+    return f"{EARLY} {event - 1}"
+
+
+# The probabilities of causes, each told at the first rung that tests it.
+
+
+@dataclass(frozen=True, slots=True)
+class _Chances:
+    """In hundredths: of each cause, and before any run was counted; both empty where no runs are weighed. `rest` is
+    what no cause has by name; `said` are those that a rung has named."""
+
+    now: Mapping[Mechanism, int] = field(default_factory=dict)
+    before: Mapping[Mechanism, int] = field(default_factory=dict)
+    rest: int = 0
+    said: set[Mechanism] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, told: Explanation) -> "_Chances":
+        attribution = told.explained.attribution
+        if attribution is None or attribution.method != "replay" or first_of(attribution) == "unknown":
+            return cls()
+        shares = named_shares(told, attribution)
+        now = {shares.cause: shares.hundredths, **dict(shares.others)}
+        left = 100 - sum(now.values())
+        for cause, share in ranked(attribution):
+            if cause not in now:
+                now[cause] = min(left, round(100 * share))
+                left -= now[cause]
+        return cls(now, in_hundredths(before_runs(told.explained.evidence, told.rates)), left)
+
+    def told(self, causes: Iterable[Mechanism]) -> str:
+        """`computational lock-in .75 (before: .30)`; without a probability where none is weighed."""
+        return "; ".join(self._one(each) for each in dict.fromkeys(causes))
+
+    def _one(self, cause: Mechanism) -> str:
+        if not self.now:
+            return name_of(cause)
+        if cause in self.said:
+            return f"{name_of(cause)}, as above"
+        self.said.add(cause)
+        before = f" (before: {_shown(self.before.get(cause, 0))})" if self.before else ""
+        return f"{name_of(cause)} {_shown(self.now.get(cause, 0))}{before}"
+
+
+def _shown(share: int) -> str:
+    return hundred(share) if share else "under .01"
+
+
+def in_hundredths(shares: Mapping[Mechanism, float]) -> dict[Mechanism, int]:
+    """That add to 100, by largest remainders."""
+    found = {each: int(100 * share) for each, share in shares.items()}
+    short = 100 - sum(found.values()) if found else 0
+    for each in sorted(shares, key=lambda each: found[each] - 100 * shares[each])[:short]:
+        found[each] += 1
+    return found
+
+
+def _untested(chances: _Chances, evidence: Evidence) -> Iterator[Rung]:
+    """What is left where nothing makes it right, and causes that no run takes away."""
+    causes = dict.fromkeys((*chances.now, *chances.before))
+    first = next(iter(chances.now), None)
+    likely = [
+        each
+        for each in causes
+        if each == first or chances.now.get(each) or chances.before.get(each, 0) >= LIKELY_BEFORE
+    ]
+    rows = [row for row in levels_of(evidence) if row.changed != AS_WAS]
+    for cause in likely:
+        if cause == "own_error":
+            yield Rung(ALL_RUNS, total(rows).count if rows else "", f"{chances.told([cause])}{IF_WRONG}")
+    for cause in likely:
+        if cause not in chances.said:
+            yield Rung(NO_RUNS, "", chances.told([cause]))
+    if chances.rest:
+        yield Rung(ALL_OTHERS, "", hundred(chances.rest))
+
+
+LIKELY_BEFORE = 5
+"""Hundredths before any run from which on a cause that no run tests is named, however improbable it is."""
