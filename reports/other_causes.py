@@ -239,7 +239,8 @@ def _wrong_without(attribution: Attribution, evidence: Evidence) -> str:
     if attribution.method != "replay" or gone.graded or not gone.runs:
         return ""
     if wrong := gone.runs - gone.right:
-        return f"without {quoted_name(cause)} {wrong:g} of {gone.runs:g} {'is' if wrong == 1 else 'are'} wrong too"
+        are = "is" if wrong == 1 else "are"
+        return f"without {quoted_name(cause)} {wrong:g} of {gone.runs:g} {are} wrong too: as often this one would be so"
     if gone.runs >= FEW or (there.runs and bears_difference([gone, there])):
         return ""
     return f"without {quoted_name(cause)} {gone.came}; so few do not rule chance out"

@@ -116,20 +116,24 @@ def _how_sure(told: Explanation, rests: Sequence[WithoutRuns]) -> Iterator[str]:
     shares = named_shares(told, attribution)
     if not has_starts(shares, told):
         yield _of_form(sum(evidence.re_asked), len(evidence.re_asked))
+        yield _how(told)
         return
     yield from how_much(rests, shares)
     yield from _held_by_before(shares, told)
-    yield _HOW.format(known=OF_STORE if told.rates.store else OF_ANY)
+    yield _how(told)
     swapped = any(not (row.without_calls or row.is_early) for row in sides("calling", evidence)[0])
     if "calling" in shares.named and swapped and not any(call.gave for call in evidence.signals.calls):
         repaired = "tool_fault" in shares.named and repairable(evidence.signals)
         yield f"{EMPTY_CALLS}{WITH_TOOLS_THAT_WORK if repaired else ''}"
 
 
-_HOW = (
-    "“Before” is the probability before these runs: how often taking the cause away changed answers, {known}. It is"
-    " higher where early answers turn wrong at it."
-)
+def _how(told: Explanation) -> str:
+    return (
+        "“Before” is the probability before the counts of these runs: by how often taking the cause away changed"
+        f" answers, {OF_STORE if told.rates.store else OF_ANY}, and by where early answers turn wrong."
+    )
+
+
 OF_STORE = "in the replayed trials of this store, or in any store where these are few"
 OF_ANY = "as it is assumed of any store"
 
@@ -166,9 +170,10 @@ def has_starts(shares: Shares, told: Explanation) -> bool:
 def _of_form(right: float, asked: int) -> str:
     """The mean of a beta distribution whose parameters are `RE_ASKED_PRIOR` before anything is asked."""
     return (
-        "What is asked for once more comes out nearly always right or nearly always wrong. So few count for much:"
+        "Asked for its answer alone a model says nearly always the same, so that few such answers count for much:"
         f" {right:g} right of {asked} give ({right:g} + {RE_ASKED_PRIOR:g}) / ({asked} + {2 * RE_ASKED_PRIOR:g}) ="
-        f" {chance((right + RE_ASKED_PRIOR) / (asked + 2 * RE_ASKED_PRIOR))}. The other causes share the rest."
+        f" {chance((right + RE_ASKED_PRIOR) / (asked + 2 * RE_ASKED_PRIOR))}, and {chance(0.5)} before any. The other"
+        " causes share the rest."
     )
 
 
@@ -304,7 +309,7 @@ def _basis(shares: Shares, told: Explanation) -> str:
         return f", from {form} answer{'' if form == 1 else 's'} that it was asked for once more"
     counted = sum(row.runs for row in counted_runs(shares.cause, evidence)) + form
     of_form = f" ({form} of them asked once more for its form)" if form and counted > form else ""
-    more = ["from where its early answers turn wrong"] if any(at_other_steps(evidence)) else []
+    more = ["from its early answers"] if any(at_other_steps(evidence)) else []
     more += ["from other trials of this store"] if has_starts(shares, told) and told.rates.store else []
     beside = "".join(f", {each}" for each in more[:-1]) + "".join(f", and {each}" for each in more[-1:])
     return f", from the {counted:g} answers counted below{of_form}{beside}"

@@ -80,7 +80,7 @@ def how_much(found: Sequence[WithoutRuns], shares: Shares) -> Iterator[str]:
         )
     elif lost >= FELT:
         yield (
-            f"It rests on no single kind of run. Without {runs} it would still be the likeliest, with"
+            f"It rests on no single kind of run. Were {runs} not there, it would still be the likeliest, with"
             f" {share} (next {name_of(second)}, {_told(least, second)})."
         )
     else:

@@ -53,7 +53,7 @@ class Rung:
 
 HEADS = ("Right", "Taken away, more and more: the cause, if answers turn right there")
 NOT_COUNTED, OF_THE_TURN = "Not counted", "Only for where it turns wrong"
-ALL_RUNS, NO_RUNS, ALL_OTHERS = "all runs together", "no run tests it", "all others"
+ALL_RUNS, NO_RUNS, ALL_OTHERS = "all runs together", "no run tests it", "all other causes together"
 
 TAKEN: Mapping[Part, str] = {
     "again": "nothing (drawn again)",
@@ -70,7 +70,9 @@ TAKEN: Mapping[Part, str] = {
 }
 """What a rung is called, by what was at work."""
 ANY_RESULT = "any result of its calls"
-OF_FIRST_REPLY = "sampling noise of that reply, a part of the above"
+OF_FIRST_REPLY = "a part of sampling noise"
+OF_NO_CAUSE = "no cause of its own, as it calls still"
+BUT_OF_FORM = " but those asked for its form"
 IF_WRONG = ", if all kinds are mostly wrong"
 
 
@@ -94,9 +96,9 @@ def rungs(told: Explanation) -> Iterator[Rung]:
         named = {**TAKEN, "calling": ANY_RESULT} if empty else TAKEN
         *some, last = (named[each] for each in (kinds or new) if each != "again" or new == ("again",))
         taken = f"{', '.join(some)} and {last}" if some else last
-        told_here = OF_FIRST_REPLY if new == ("first_reply",) else chances.told(causes)
+        told_here = OF_FIRST_REPLY if new == ("first_reply",) else chances.told(causes) or OF_NO_CAUSE
         yield Rung(taken, total(rows).count, told_here, _lines(found, evidence))
-    yield from _untested(chances, evidence)
+    yield from _untested(chances, evidence, f"{ALL_RUNS}{BUT_OF_FORM if of_form else ''}")
     left = [row for row in uncounted(evidence) if not (of_form and row.changed == RE_ASKED)]
     for title, others in ((NOT_COUNTED, left), (OF_THE_TURN, at_other_steps(evidence))):
         if lines := tuple(_line(row, evidence) for row in others):
@@ -231,7 +233,7 @@ def in_hundredths(shares: Mapping[Mechanism, float]) -> dict[Mechanism, int]:
     return found
 
 
-def _untested(chances: _Chances, evidence: Evidence) -> Iterator[Rung]:
+def _untested(chances: _Chances, evidence: Evidence, all_runs: str) -> Iterator[Rung]:
     """What is left where nothing makes it right, and causes that no run takes away."""
     causes = dict.fromkeys((*chances.now, *chances.before))
     first = next(iter(chances.now), None)
@@ -243,7 +245,7 @@ def _untested(chances: _Chances, evidence: Evidence) -> Iterator[Rung]:
     rows = [row for row in levels_of(evidence) if row.changed != AS_WAS]
     for cause in likely:
         if cause == "own_error":
-            yield Rung(ALL_RUNS, total(rows).count if rows else "", f"{chances.told([cause])}{IF_WRONG}")
+            yield Rung(all_runs, total(rows).count if rows else "", f"{chances.told([cause])}{IF_WRONG}")
     for cause in likely:
         if cause not in chances.said:
             yield Rung(NO_RUNS, "", chances.told([cause]))

@@ -71,6 +71,11 @@ def known(told: Explanation) -> Iterator[Said]:
             yield f"{never}."
     yield from _quotes(cause, told)
     yield from raised(told)
+    runs = evidence.all_runs
+    if cause == "format" and evidence.score.verdict == "unparsed" and runs is not None and runs.last_reply:
+        readable = len(runs.last_reply) - runs.unread
+        same = ": drawing it again does not mend its form" if 2 * readable < len(runs.last_reply) else ""
+        yield f"Its last reply, drawn again, was readable at once in {readable} of {len(runs.last_reply)}{same}."
     if evidence.score.verdict == "unparsed" and attribution.method == "replay":
         yield "A reply without a readable answer was asked for it once more, and counts by that in all counts."
     for diagnosis in evidence.diagnoses:

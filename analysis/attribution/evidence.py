@@ -90,7 +90,8 @@ class Evidence(EvidenceOutline):
     ignore_tools  scores of answers that were to ignore the tool results
     pivotal     None where the belief did not fall at a result, or nobody looked
     shapley     of its results, by their events: Shapley values of being right
-    answered    what replays that ran to their end answered, as a scorer read it; empty of one that it could not read
+    answered    what replays that ran to their end answered, as a scorer read it: of one that it could not read when it
+                was asked once more; empty where neither could be read
     """
 
     signals: Signals

@@ -224,11 +224,17 @@ def replays_of(
         runs=_replay(case, own, re_asked, outcomes, re_asks),
         replay=_replay(case, own, re_asked, first, re_asks),
         answered={
-            purpose: tuple(", ".join(each.answered) for each in some if each.value is not None)
+            purpose: tuple(_answer(each, re_asks) for each in some if each.value is not None)
             for purpose, some in outcomes.items()
             if purpose.kind in ANSWERED
         },
     )
+
+
+def _answer(replay: Counterfactual, re_asks: AnswerReAsks) -> str:
+    """As it counts: of one that could not be read what it answered once more."""
+    again = re_asks.again(replay) if replay.verdict == "unparsed" else ()
+    return ", ".join((again[0] if again else replay).answered)
 
 
 ANSWERED: frozenset[ReplayPurposeKind] = frozenset({"rollout", "short", "extended", "repaired"})

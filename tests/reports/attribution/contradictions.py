@@ -118,7 +118,9 @@ def _of_rungs(rungs: tuple[Rung, ...]) -> Iterator[str]:
 def _counted(rungs: tuple[Rung, ...]) -> list[tuple[int, int]]:
     """Without the trial itself with its repeats: it is here because it is wrong."""
     counted = (
-        each for each in rungs if each.taken not in (NOT_COUNTED, OF_THE_TURN, ALL_RUNS) and each.rows[:1] != _AS_WAS
+        each
+        for each in rungs
+        if not each.taken.startswith((NOT_COUNTED, OF_THE_TURN, ALL_RUNS)) and each.rows[:1] != _AS_WAS
     )
     return [_right_of(each.came) for each in counted if each.came]
 

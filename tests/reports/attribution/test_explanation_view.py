@@ -172,7 +172,7 @@ def test_a_trial_is_told_in_parts() -> None:
     assert part(told, "Verdict") == (
         "Very likely retrieval distraction (what a search or page gave cost it the right answer): web_search gave its"
         " wrong answer, molecular nitrogen (event 1), a misleading result believed. Probability .82, from the 36"
-        " answers counted below, and from where its early answers turn wrong. Its last reply says, which need not be why:"
+        " answers counted below, and from its early answers. Its last reply says, which need not be why:"
         " Apart(text='event 2: │ By what I found it is molecular nitrogen.')"
     )
     assert [(rung.taken, rung.came, rung.cause) for rung in rungs_of(told)] == [

@@ -210,7 +210,9 @@ PAGES = (
     # Other trials are right where calls are forbidden, and wrong where these return nothing.
     explanation(explained(evidence(**OF_CALLS), method="trace", mechanism="budget", distraction=None)),
 )
-NO_SINGLE_KIND = "It rests on no single kind of run. Without runs as it was it would still be the likeliest, with .12."
+NO_SINGLE_KIND = (
+    "It rests on no single kind of run. Were runs as it was not there, it would still be the likeliest, with .12."
+)
 FAULTS: Mapping[str, tuple[str, Any]] = {
     "surer than it is": ("plain_why.how_sure", lambda _: "almost certainly"),
     "another cause first": ("causes.ranked", lambda of: list(reversed(ranked(of)))),

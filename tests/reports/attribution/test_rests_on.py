@@ -53,7 +53,7 @@ def test_runs_without_which_another_cause_would_be_likelier_are_named() -> None:
 
 def test_what_no_single_kind_of_run_decides_says_so() -> None:
     told = told_of(0, (0.0,) * 3, without_tools=(0.0,) * 6)
-    assert "It rests on no single kind of run. Without runs " in part(told, SURE)
+    assert "It rests on no single kind of run. Were runs " in part(told, SURE)
     assert turning(told) == []
     assert contradictions(told) == []
 

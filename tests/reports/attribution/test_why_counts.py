@@ -29,7 +29,7 @@ from toolablate.reports.causes import against_chance, one_change, sides
 from toolablate.reports.changed_runs import Row
 from toolablate.reports.happened import same_without_tools
 from toolablate.reports.plain_why import SURE
-from toolablate.reports.rungs import OF_FIRST_REPLY
+from toolablate.reports.rungs import OF_FIRST_REPLY, OF_NO_CAUSE
 from toolablate.traces.records import Mechanism, ReplayPurpose
 
 
@@ -176,7 +176,7 @@ def test_each_rung_takes_one_thing_more_away_and_names_the_cause_that_it_tests()
     ]
     causes = [rung.cause.partition(" (before")[0] for rung in rungs[:7]]
     assert causes == [
-        *("sampling noise under .01", "retrieval distraction .60", OF_FIRST_REPLY, ""),
+        *("sampling noise under .01", "retrieval distraction .60", OF_FIRST_REPLY, OF_NO_CAUSE),
         *("calling .40", "availability under .01", "prompt under .01"),
     ]
     assert contradictions(told) == []
