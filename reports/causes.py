@@ -379,7 +379,7 @@ def tells_form(attribution: Attribution, evidence: Evidence) -> bool:
 
 
 def counted_runs(cause: Mechanism, evidence: Evidence) -> list[Row]:
-    """All that a probability is weighed from, as the table marks it."""
+    """All that a probability is weighed from."""
     gone, there = sides(cause, evidence)
     return [*gone, *there] or [row for row in levels_of(evidence) if row.changed != AS_WAS]
 

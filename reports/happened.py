@@ -177,7 +177,9 @@ def _of_faults(told: Explanation) -> Happened:
     events = sorted(each.event for each in left)
     later = [call for call in evidence.signals.calls if one_line(call.tool) in tools and call.event > events[-1]]
     worked = any(call.gave for call in evidence.signals.calls if one_line(call.tool) in tools)
-    again = f"{'it never' if len(tools) == 1 else 'none of them'} worked{' again' if worked else ''}"
+    packages = all(each.kind == "missing_package" for each in left)
+    did = "gave anything" if packages else "worked"
+    again = f"{'it never' if len(tools) == 1 else 'none of them'} {did}{' again' if worked else ''}"
     if not later:
         last = "that" if len(events) == 1 else f"event {events[-1]}"
         again = f"{'was' if len(tools) == 1 else 'were'} not called after {last}"
@@ -219,6 +221,7 @@ def _passing_faults(evidence: Evidence) -> list[Trouble]:
     return [each for each in evidence.signals.troubles if each.recovered is not None and each.kind in _OF_TOOLS]
 
 
+# A package stays away: other code that gave something made up for it.
 _OF_TOOLS = ("timeout", "dead_kernel", "search_failed", "injected", "infrastructure")
 
 

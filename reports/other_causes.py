@@ -56,14 +56,14 @@ def others(told: Explanation) -> Iterator[Said]:
         return
     shares = named_shares(told, attribution)
     undecided = [cause for cause, _ in as_likely(shares)]
-    # Those that are less likely have their line in the table of probabilities.
+    # Those that are less likely have their line in the table of runs.
     least = POSSIBLE if attribution.method == "replay" else 0
     for cause, hundredths in shares.others:
         if cause not in undecided and hundredths >= least:
             turned = "".join(f" But {each[:1].lower()}{each[1:]}" for each in turn_against(cause, told))
             yield f"It may be {defined(cause)}: {hundred(hundredths)}.{_raised_by(cause, told)}{turned}"
     if shares.rest and (attribution.method != "replay" or shares.cause == "unknown"):
-        # Elsewhere it is a line of the table of probabilities.
+        # Elsewhere it is a line of the table of runs.
         yield f"{capital(all_others(attribution, shares.named, shares.rest, evidence))}: {hundred(shares.rest)}."
     if signs := list(_signs_of_others(told, attribution, shares)):
         yield f"The trace has signs of causes that are less likely: {'; and '.join(signs)}."

@@ -10,7 +10,6 @@ Rules, so that no sentence contradicts another, or the table of runs:
 - What replays of the trial measured, and what is read from the trace, are named apart.
 """
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -51,16 +50,17 @@ from toolablate.reports.rungs import Rung, at_other_steps, in_hundredths, rungs
 from toolablate.reports.why_against import against
 from toolablate.reports.why_known import known
 from toolablate.reports.would_tell import would_tell
-from toolablate.traces.records import Mechanism, ModelCall
+from toolablate.traces.records import Attribution, Mechanism, ModelCall
 from toolablate.traces.terminal_text import inert, one_line, plain_text
 
 
 @dataclass(frozen=True, slots=True)
 class WhyPart:
-    """Sentences, the table of runs below them, and notes to it."""
+    """Sentences, the table of runs below them with the heads of its two columns, and notes to it."""
 
     title: str
     lines: tuple[Said, ...]
+    heads: tuple[str, str] = ("", "")
     rungs: tuple[Rung, ...] = ()
     notes: tuple[Said, ...] = ()
 
@@ -73,36 +73,45 @@ def why(told: Explanation) -> tuple[WhyPart, ...]:
     """The parts that have something to say."""
     attribution = told.explained.attribution
     weighed = attribution is not None and has_starts(named_shares(told, attribution), told)
-    rests, table = rests_on(told) if weighed else (), tuple(rungs(told))
+    rests = rests_on(told) if weighed else ()
     verdict, *more = (
         WhyPart("Verdict", tuple(_verdict(told))),
-        WhyPart(KNOWN, (LEAD,) if table else (), table, tuple(known(told))),
+        _known(told),
         WhyPart(SURE, tuple(_how_sure(told, rests))),
         WhyPart(_against_title(told), tuple(against(told, rests))),
         WhyPart("What else it may be", tuple(others(told))),
         WhyPart("What would tell", tuple(would_tell(told))),
     )
     parts = tuple(part for part in (verdict, *more) if part.lines or part.rungs or part.notes)
-    return _with_names(parts)
+    if attribution is None or attribution.method != "replay":
+        return parts
+    return tuple(_with_names(parts, attribution))
 
 
-LEAD = (
-    "The question was run again with more and more taken away. What is taken away where answers turn right is likely"
-    " what made it wrong."
-)
+RUN_AGAIN, OTHER_TRIALS = "The question was run again with", "Other trials of the question have"
+LEAD = "{} more and more taken away. What is taken away where answers turn right is likely what made it wrong."
+RIGHT_RUNS, TAKEN_AWAY = "Right", "Taken away, more and more"
+THE_CAUSE = "the cause, if answers turn right there"
 
 
-def _with_names(parts: Sequence[WhyPart]) -> tuple[WhyPart, ...]:
+def _known(told: Explanation) -> WhyPart:
+    """Of a trial that is wrong with what its runs say of a cause."""
+    table, attribution = tuple(rungs(told)), told.explained.attribution
+    if attribution is None or not table:
+        return WhyPart(KNOWN, (), (RIGHT_RUNS, TAKEN_AWAY), table, tuple(known(told)))
+    lead = LEAD.format(OTHER_TRIALS if told.explained.evidence.all_runs is None else RUN_AGAIN)
+    heads = RIGHT_RUNS, f"{TAKEN_AWAY}: {THE_CAUSE}"
+    return WhyPart(KNOWN, (lead,), heads, table, tuple(known(told)))
+
+
+def _with_names(parts: Sequence[WhyPart], attribution: Attribution) -> Iterator[WhyPart]:
     """With what each cause of the table is that is not improbable, and that no sentence defines."""
     said = " ".join(str(line) for part in parts for line in (*part.lines, *part.notes))
-    named = " ".join(rung.cause for part in parts for rung in part.rungs)
-    shares = dict(re.findall(r"([a-z][a-z' -]*?[a-z]) (?:over )?(\d?\.\d+) \(before", named))
-    likely = [(name, what) for name, what in CAUSES.values() if float(shares.get(name, 0)) >= LEAST_DEFINED]
+    likely = [CAUSES[cause] for cause, share in ranked(attribution) if share >= LEAST_DEFINED]
     unsaid = [f"“{name}”: {what}" for name, what in likely if f"{name} (" not in said]
-    return tuple(
-        replace(part, notes=(f"In the table, {'; '.join(unsaid)}.", *part.notes)) if part.rungs and unsaid else part
-        for part in parts
-    )
+    for part in parts:
+        notes = (f"In the table, {'; '.join(unsaid)}.", *part.notes) if part.rungs and unsaid else part.notes
+        yield replace(part, notes=notes)
 
 
 LEAST_DEFINED = 0.05
@@ -116,7 +125,7 @@ def _how_sure(told: Explanation, rests: Sequence[WithoutRuns]) -> Iterator[str]:
     shares = named_shares(told, attribution)
     if not has_starts(shares, told):
         yield _of_form(sum(evidence.re_asked), len(evidence.re_asked))
-        yield _how(told)
+        yield _how(told, of_others=True)
         return
     yield from how_much(rests, shares)
     yield from _held_by_before(shares, told)
@@ -127,10 +136,11 @@ def _how_sure(told: Explanation, rests: Sequence[WithoutRuns]) -> Iterator[str]:
         yield f"{EMPTY_CALLS}{WITH_TOOLS_THAT_WORK if repaired else ''}"
 
 
-def _how(told: Explanation) -> str:
+def _how(told: Explanation, *, of_others: bool = False) -> str:
+    whose, known = " of these" if of_others else "", OF_STORE if told.rates.store else OF_ANY
     return (
-        "“Before” is the probability before the counts of these runs: by how often taking the cause away changed"
-        f" answers, {OF_STORE if told.rates.store else OF_ANY}, and by where early answers turn wrong."
+        f"“Before”{whose} is the probability before the counts of these runs: by how often taking the cause away"
+        f" changed answers, {known}, and by where early answers turn wrong."
     )
 
 

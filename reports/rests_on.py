@@ -118,25 +118,30 @@ def speaking_against(cause: Mechanism, found: Sequence[WithoutRuns], likely: int
 
 def told_with(found: Sequence[WithoutRuns], cause: Mechanism, with_them: Mapping[Mechanism, float]) -> str:
     """`with its last reply drawn again: 0 of 4 right, which speaks against “sampling noise”; ...`, of the first few."""
+    against = {each.row: _moved(each, -1, cause, with_them) for each in found[:MOST]}
     return "; ".join(
-        f"{each.row.told}{speak(each, 'against', cause, with_them).replace('; they speak', ', which speaks')}"
-        for each in found[:MOST]
+        f"{row.told}{f', which speaks against {quoted_name(other)}' if other else ''}" for row, other in against.items()
     )
 
 
-def speak(
-    each: WithoutRuns, way: Literal["for", "against"], cause: Mechanism, with_them: Mapping[Mechanism, float]
-) -> str:
-    """The other cause that these runs make likelier by most, or less likely, as a clause; empty where they move none by
-    a hundredth."""
-    sign = 1 if way == "for" else -1
+def speak_for(each: WithoutRuns, cause: Mechanism, with_them: Mapping[Mechanism, float]) -> str:
+    """`; they speak for “calling”`: what these runs make likelier beside a cause; empty of nothing."""
+    other = _moved(each, 1, cause, with_them)
+    return f"; they speak for {quoted_name(other)}" if other else ""
+
+
+def _moved(
+    each: WithoutRuns, sign: Literal[1, -1], cause: Mechanism, with_them: Mapping[Mechanism, float]
+) -> Mechanism | None:
+    """The other cause that these runs make likelier by most (1), or less likely (-1); None where they move none by a
+    hundredth."""
     moved = {
         other: sign * (with_them.get(other, 0.0) - each.shares.get(other, 0.0))
         for other in {**with_them, **each.shares}
         if other != cause
     }
     most = max(moved, key=lambda other: moved[other], default=None)
-    return f"; they speak {way} {quoted_name(most)}" if most is not None and moved[most] >= 0.01 else ""
+    return most if most is not None and moved[most] >= 0.01 else None
 
 
 MOST = 3

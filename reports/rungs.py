@@ -10,16 +10,17 @@ from typing import NamedTuple
 from toolablate.analysis.attribution.change_rates import Part
 from toolablate.analysis.attribution.decomposition import ToolKind
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
-from toolablate.analysis.attribution.levels import LAST_REPLY, SHAM, WITHOUT_TOOLS, Level, told_levels
+from toolablate.analysis.attribution.levels import LAST_REPLY, REPEATED, SHAM, WITHOUT_TOOLS, Level, told_levels
 from toolablate.analysis.attribution.replay_rules import OTHER_ANSWERS, before_runs, blamed_at
+from toolablate.analysis.attribution.trace_rules import lacks_packages
 from toolablate.reports.cause_wording import without_tools
 from toolablate.reports.causes import first_of, hundred, lacking, name_of, ranked, tells_form
 from toolablate.reports.changed_runs import (
     AS_WAS,
     EARLY,
     RE_ASKED,
+    REPEATS,
     Row,
-    is_alone,
     levels_of,
     of_scores,
     row_of,
@@ -28,7 +29,7 @@ from toolablate.reports.changed_runs import (
 )
 from toolablate.reports.named_causes import named_shares
 from toolablate.reports.numbers import counted as number_of
-from toolablate.reports.turn import NO_ANSWER, asked_at, count, redrawn_answers
+from toolablate.reports.turn import MOST_SAID, NO_ANSWER, asked_at, count, redrawn_answers
 from toolablate.traces.records import Mechanism
 from toolablate.traces.terminal_text import one_line
 
@@ -51,12 +52,11 @@ class Rung:
     rows: tuple[RunLine, ...] = ()
 
 
-HEADS = ("Right", "Taken away, more and more: the cause, if answers turn right there")
 NOT_COUNTED, OF_THE_TURN = "Not counted", "Only for where it turns wrong"
-ALL_RUNS, NO_RUNS, ALL_OTHERS = "all runs together", "no run tests it", "all other causes together"
+ALL_RUNS, NO_RUNS, THE_REST = "all runs together", "no run tests it", "all other causes together"
 
 TAKEN: Mapping[Part, str] = {
-    "again": "nothing (drawn again)",
+    "again": "nothing",
     "budget": "its limit",
     "tool_fault": "the failure of its tool",
     "search": "what its search gave",
@@ -85,21 +85,27 @@ def rungs(told: Explanation) -> Iterator[Rung]:
     if of_form:
         row = of_scores(RE_ASKED, evidence.re_asked, evidence)
         yield Rung("the form of its answer", row.count, chances.told(["format"]), (RunLine(row.name, ""),))
+    left = [row for row in uncounted(evidence) if not (of_form and row.changed == RE_ASKED)]
+    if evidence.all_runs is None:
+        # Nothing was run again: what nothing was taken away from are its other repeats.
+        yield from (
+            Rung(TAKEN["again"], row.count, chances.told(["sampling_noise"]), (RunLine(row.name, ""),))
+            for row in left
+            if row.changed == REPEATS
+        )
+        left = [row for row in left if row.changed != REPEATS]
     gone: set[Part] = set()
-    for (parts, kinds, empty), levels in groupby(_levels(evidence), key=lambda each: _tested(each, evidence)):
+    for (parts, placebos, empty), levels in groupby(_levels(evidence), key=lambda each: _tested(each, evidence)):
         # What is gone already is named again only where nothing else is taken away.
         new = tuple(each for each in parts if each not in gone) or parts
-        gone |= {*new} - ({"calling"} if empty else set())
         found = {row_of(each, evidence): each for each in levels}
         rows = list(found)
-        causes: list[Mechanism] = ["interaction"] if kinds else [*_causes_at(new, rows, evidence)]
-        named = {**TAKEN, "calling": ANY_RESULT} if empty else TAKEN
-        *some, last = (named[each] for each in (kinds or new) if each != "again" or new == ("again",))
-        taken = f"{', '.join(some)} and {last}" if some else last
+        both = len(placebos) > 1
+        causes: list[Mechanism] = ["interaction"] if both else [*_causes_at(new, rows, evidence)]
         told_here = OF_FIRST_REPLY if new == ("first_reply",) else chances.told(causes) or OF_NO_CAUSE
-        yield Rung(taken, total(rows).count, told_here, _lines(found, evidence))
+        yield Rung(_taken(new, placebos, empty, first=not gone), total(rows).count, told_here, _lines(found, evidence))
+        gone |= {*new} - ({"calling"} if empty else set())
     yield from _untested(chances, evidence, f"{ALL_RUNS}{BUT_OF_FORM if of_form else ''}")
-    left = [row for row in uncounted(evidence) if not (of_form and row.changed == RE_ASKED)]
     for title, others in ((NOT_COUNTED, left), (OF_THE_TURN, at_other_steps(evidence))):
         if lines := tuple(_line(row, evidence) for row in others):
             yield Rung(title, "", "", lines)
@@ -125,15 +131,33 @@ def _levels(evidence: Evidence) -> list[Level]:
         )
         place = known.index(joint) if joint else len(found)
         found[place:place] = new
-    return [each for each in found if not is_alone(each)]
+    return [each for each in found if each.what != REPEATED]
 
 
 def _tested(level: Level, evidence: Evidence) -> tuple[tuple[Part, ...], tuple[ToolKind, ...], bool]:
-    """What is taken away at a level; of two kinds of tools each of whose results is taken away alone too, both; and
-    whether calls are there still, and find nothing."""
+    """What is taken away at a level; of replays with other results the kinds of tools that these are of, where the
+    results of each kind are taken away alone too; and whether calls are there still, and find nothing."""
     placebos = level.purpose.placebos if level.purpose is not None and level.purpose.kind == "rollout" else ()
-    kinds = placebos if len(placebos) > 1 and len(told_levels(evidence)) > 1 else ()
-    return tuple(part for part in TAKEN if part in {level.part, *level.also}), kinds, level.what == SHAM
+    lacking = lacks_packages(evidence.signals, "code")
+    apart = len(told_levels(evidence)) > 1 or (lacking and level.part == "again")
+    gone: set[Part] = {level.part, *level.also}
+    if evidence.all_runs is None and "search" in gone:
+        # No arm tells kinds of results apart.
+        gone = (gone - {"search"}) | (evidence.inputs.tools or {"search"})
+    parts = tuple(part for part in TAKEN if part in gone)
+    return parts, placebos if apart and not (lacking and len(placebos) > 1) else (), level.what == SHAM
+
+
+def _taken(parts: Sequence[Part], placebos: Sequence[ToolKind], empty: bool, *, first: bool) -> str:
+    """`what its code gave, alone`; of two kinds of tools, each taken away alone before, `both`."""
+    if parts == ("again",):
+        why = "its code fails there too" if placebos else "drawn again"
+        return f"{TAKEN['again']}{'' if first else ' more'} ({why})"
+    if placebos:
+        return f"{TAKEN[placebos[0]]}, alone" if len(placebos) == 1 else "both of these"
+    named = {**TAKEN, "calling": ANY_RESULT} if empty else TAKEN
+    *some, last = (named[each] for each in parts if each != "again")
+    return f"{', '.join(some)} and {last}" if some else last
 
 
 def _lines(rows: Mapping[Row, Level], evidence: Evidence) -> tuple[RunLine, ...]:
@@ -146,8 +170,11 @@ def _answers(level: Level, evidence: Evidence) -> str:
     found = evidence.answered.get(level.purpose, ()) if level.purpose is not None else ()
     if not found or len(found) != level.tally.runs:
         return ""
-    said = (one_line(each, max_chars=MOST_CHARS) or NO_ANSWER for each in found)
-    return f": {', '.join(f'{each} ({times})' if times > 1 else each for each, times in Counter(said).most_common())}"
+    said = Counter(one_line(each, max_chars=MOST_CHARS) or NO_ANSWER for each in found).most_common()
+    shown = [f"{each} ({times})" if times > 1 else each for each, times in said[:MOST_SAID]]
+    if more := sum(times for _, times in said[MOST_SAID:]):
+        shown.append(f"others ({more})")
+    return f": {', '.join(shown)}"
 
 
 MOST_CHARS = 40
@@ -250,7 +277,7 @@ def _untested(chances: _Chances, evidence: Evidence, all_runs: str) -> Iterator[
         if cause not in chances.said:
             yield Rung(NO_RUNS, "", chances.told([cause]))
     if chances.rest:
-        yield Rung(ALL_OTHERS, "", hundred(chances.rest))
+        yield Rung(THE_REST, "", hundred(chances.rest))
 
 
 LIKELY_BEFORE = 5

@@ -52,7 +52,7 @@ from toolablate.reports.other_causes import (
     side_by_side,
     told_chance,
 )
-from toolablate.reports.rests_on import WithoutRuns, speak, speaking_against, speaking_for, told_with
+from toolablate.reports.rests_on import WithoutRuns, speak_for, speaking_against, speaking_for, told_with
 from toolablate.reports.turn import AT_CALLS, right_until
 from toolablate.traces.records import Attribution, Mechanism
 
@@ -120,7 +120,7 @@ def _misfits(
     told_early = any("before any call" in each.lower() for each in of_all)
     rows = [row for row in rows if not (told_early and row.changed == BEFORE)]
     rows += _uncounted_against(cause, attribution, evidence)
-    for_others = {each.row: speak(each, "for", cause, attribution.shares) for each in weighed}
+    for_others = {each.row: speak_for(each, cause, attribution.shares) for each in weighed}
     without = {
         each.row: f"without these it has {hundred(each.hundredths(cause))}{for_others[each.row]}" for each in weighed
     }
@@ -147,7 +147,7 @@ def _misfits(
 
 def _is_otherwise(row: Row, cause: Mechanism, evidence: Evidence) -> bool:
     """Whether its counts go against a cause too: what weighs against it by what they say of others has its place in the
-    table of all runs. Of sampling noise both do: wrong draws, and what is right only where something is taken away."""
+    table of runs. Of sampling noise both do: wrong draws, and what is right only where something is taken away."""
     if cause == "sampling_noise":
         return True
     gone = cause != "own_error" and is_of(row, sides(cause, evidence)[0])

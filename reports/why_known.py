@@ -135,7 +135,7 @@ def _measured(cause: Mechanism, told: Explanation) -> Iterator[str]:
     elif cause == "sampling_noise":
         yield from _of_chance(told)
     elif not rows:
-        yield "No run takes it away: it is what the other rows leave."
+        yield "No run takes it away: it is what the other runs leave."
     elif not sides(cause, evidence)[0]:
         yield f"{'; '.join(capital(row.told) for row in rows)}."
     else:
@@ -155,7 +155,7 @@ def _of_a_difference(cause: Mechanism, rows: list[Row], told: Explanation) -> It
             without, with_it = (f"{total(side).came}{_interval(total(side))}" for side in (gone, there))
             yield f"All its runs together: without it {without}, with it {with_it}{few}."
     elif not shown:
-        yield "No run shows it: it is what the other rows leave."
+        yield "No run shows it: it is what the other runs leave."
     if not (shown and one_change(cause, evidence)):
         yield from _without_rival(cause, gone, there, told)
     if cause == "lock_in":

@@ -19,7 +19,6 @@ from toolablate.reports.html.cards import Card, Links
 from toolablate.reports.html.events import part_text
 from toolablate.reports.html.marking import holds, places_of, target
 from toolablate.reports.plain_why import in_short, why
-from toolablate.reports.rungs import HEADS
 from toolablate.reports.terminal.explanation import shapley_lines, turned
 from toolablate.reports.terminal.trace import resumption_facts
 from toolablate.reports.turn import as_told
@@ -202,10 +201,10 @@ def _why(told: Explanation) -> Mapping[str, Any]:
         "steps": steps,
         "steps_open": len(steps) <= OPEN_STEPS,
         "turned": turned(told),
-        "heads": HEADS,
         "shapley": tuple(shapley_lines(told.explained.evidence)),
         "parts": tuple(
-            (part.title, tuple(map(_line, part.lines)), part.rungs, tuple(map(_line, part.notes))) for part in why(told)
+            (part.title, tuple(map(_line, part.lines)), part.heads, part.rungs, tuple(map(_line, part.notes)))
+            for part in why(told)
         ),
         "evidence": evidence_events(told),
         "fall": falling(told)[:1],

@@ -400,11 +400,8 @@ def _named(evidence: Evidence) -> Mapping[_Blamed, Mechanism]:
 
 
 def blamed_at(parts: Sequence[Part], evidence: Evidence) -> tuple[Mechanism, ...]:
-    """The mechanisms that are gone where these were taken away. Of arms alone `search` is the results of any tool."""
+    """The mechanisms that are gone where these were taken away."""
     named = _named(evidence)
-    if evidence.all_runs is None and "search" in parts:
-        of_tools: list[Part] = sorted(evidence.inputs.tools) or ["search"]
-        parts = [*of_tools, *(each for each in parts if each != "search")]
     return tuple(dict.fromkeys(named[part] for part in parts))
 
 

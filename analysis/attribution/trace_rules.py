@@ -429,11 +429,10 @@ def _tool_fault(signals: Signals) -> _Finding | None:
     # By the plan, which takes the part of a tool that is broken.
     words = {"injected": "made to fail on purpose", "missing_package": "a package that the kernel lacks"}
     kinds = ", ".join(dict.fromkeys(words.get(each.kind, each.kind.replace("_", " ")) for each in left))
+    since = "never gave anything since" if all(each.kind in _NO_REPAIRS for each in left) else "never worked again"
     useful = [call for call in signals.calls if call.gave]
     confidence = 0.75 if not useful else 0.5 if _is_last(left[-1], signals.calls) else 0.35
-    return _Finding(
-        "tool_fault", confidence, tuple(each.event for each in left), f"a tool failed and never worked again: {kinds}"
-    )
+    return _Finding("tool_fault", confidence, tuple(each.event for each in left), f"a tool failed and {since}: {kinds}")
 
 
 def _own_error(signals: Signals) -> _Finding | None:

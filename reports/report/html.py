@@ -30,7 +30,6 @@ from toolablate.reports.plots.figures import Printed, decompositions_of, in_orde
 from toolablate.reports.plots.scores import is_sure
 from toolablate.reports.report.contents import Report, ReportTrial, TrialPair, how_to_read, notes_of, simulated_note
 from toolablate.reports.report.report_tables import ReportTable, blocks, model_name, small_note, tables
-from toolablate.reports.rungs import HEADS
 from toolablate.reports.turn import told_flip
 
 MOST_MODELS, MOST_NAMED = 8, 3
@@ -276,7 +275,7 @@ def _rendered(shown: ShownTrace) -> Markup:
     links = Links(event=lambda event: f"#{shown.anchor}-event-{event}", whole=_nowhere)
     marks = {} if shown.told.explanation is None else marks_of(shown.told.explanation)
     template = environment(PACKAGE).get_template("report_trace.html")
-    return _anchored(template.render(shown=shown, links=links, marks=marks, heads=HEADS), shown.anchor)
+    return _anchored(template.render(shown=shown, links=links, marks=marks), shown.anchor)
 
 
 def _nowhere(_event: int, _part: str) -> str:

@@ -19,7 +19,7 @@ from toolablate.reports.cause_wording import asked, chance
 from toolablate.reports.happened import Apart, Said, answers_of
 from toolablate.reports.plain_why import why
 from toolablate.reports.quoted import held
-from toolablate.reports.rungs import HEADS, Rung
+from toolablate.reports.rungs import Rung
 from toolablate.reports.tables import simulated_banner
 from toolablate.reports.turn import NO_ANSWER, count, last_reply_step, said_there, told_flip, turn_of
 from toolablate.traces.records import Event, ModelCall, Score, ToolCall, ToolRequest
@@ -56,12 +56,12 @@ class BeliefStep:
 STEPS = "This trial step by step, with answers when asked at once after a step"
 
 
-def rungs_table(rungs: Sequence[Rung]) -> Table:
+def rungs_table(heads: Sequence[str], rungs: Sequence[Rung]) -> Table:
     """Counts first, so that kinds of run have the width of the page."""
     table_of = Table.grid(padding=(0, 1, 0, 0))
     table_of.add_column(no_wrap=True, min_width=RIGHT_CELLS)
     table_of.add_column(overflow="fold")
-    table_of.add_row(*(Text(head, style="dim") for head in HEADS))
+    table_of.add_row(*(Text(head, style="dim") for head in heads))
     for rung in rungs:
         named = Text.assemble((rung.taken, "bold"), f": {rung.cause}" if rung.cause else "")
         table_of.add_row(Text(rung.came, style="bold"), named)
@@ -234,7 +234,7 @@ class _Page:
         for part in why(told):
             yield from _section(part.title, part.lines)
             if part.rungs:
-                yield Padding(rungs_table(part.rungs), (0, 0, 0, 2))
+                yield Padding(rungs_table(part.heads, part.rungs), (0, 0, 0, 2))
             yield from _lines(part.notes)
         yield from _section(STEPS, ())
         yield Padding(steps_table(told, options.max_width - 2), (0, 0, 0, 2))

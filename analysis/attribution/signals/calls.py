@@ -40,7 +40,7 @@ _TRACEBACK = re.compile(r"^(?:-{75}$| +(?:Cell In\[|File )|Traceback )", re.MULT
 """Where IPython, and Python itself, begin to say what was raised."""
 
 _MISSING_PACKAGE = re.compile(
-    r"ModuleNotFoundError: No module named '[^'.]+'|ImportError: Missing optional dependency '[^']+'.*"
+    r"ModuleNotFoundError: No module named '[A-Za-z_]\w*'|ImportError: Missing optional dependency '[^']+'.*"
 )
 """The last line of a traceback where a package is not there at all; without a part of one, code asked for what no such
 package has."""

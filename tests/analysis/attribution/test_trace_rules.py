@@ -174,7 +174,7 @@ def test_a_package_that_the_kernel_lacks_to_the_end_is_a_fault_and_none_where_ot
     signals = read(*imported("ledgerkit"), *imported("ledgerkit"), *ended("Answer: C"))
     found = label(signals)
     assert (found.mechanism, found.evidence, found.confidence) == ("tool_fault", (1, 3), 0.75)
-    assert found.note == "a tool failed and never worked again: a package that the kernel lacks"
+    assert found.note == "a tool failed and never gave anything since: a package that the kernel lacks"
     assert (faults(signals), repairable(signals), fail_by_themselves(signals.troubles)) == ((1, 3), (), False)
     assert alone(*imported("ledgerkit"), *ran("print(1)", "1"), *ended("Answer: C"))[0] == "unknown"
 

@@ -18,7 +18,7 @@ from toolablate.cli import group
 from toolablate.experiments.attribution.explained import explained
 from toolablate.reports import turn
 from toolablate.reports.causes import CAUSES, WORDS, ranked, sides, unchanged
-from toolablate.reports.changed_runs import AS_WAS, Row, by_calls, levels_of, uncounted
+from toolablate.reports.changed_runs import REPEATS, Row, by_calls, levels_of, uncounted
 from toolablate.reports.html.beliefs import falling
 from toolablate.reports.plain_why import WhyPart, why
 from toolablate.reports.rungs import ALL_RUNS, NOT_COUNTED, OF_THE_TURN, Rung, RunLine
@@ -116,16 +116,13 @@ def _of_rungs(rungs: tuple[Rung, ...]) -> Iterator[str]:
 
 
 def _counted(rungs: tuple[Rung, ...]) -> list[tuple[int, int]]:
-    """Without the trial itself with its repeats: it is here because it is wrong."""
-    counted = (
-        each
-        for each in rungs
-        if not each.taken.startswith((NOT_COUNTED, OF_THE_TURN, ALL_RUNS)) and each.rows[:1] != _AS_WAS
-    )
+    """Without the other repeats of a trial that was not run again."""
+    others = (NOT_COUNTED, OF_THE_TURN, ALL_RUNS)
+    counted = (each for each in rungs if not each.taken.startswith(others) and each.rows[:1] != _REPEATS)
     return [_right_of(each.came) for each in counted if each.came]
 
 
-_AS_WAS = (RunLine(AS_WAS, ""),)
+_REPEATS = (RunLine(REPEATS, ""),)
 
 
 def _of_counts(told: Explanation, rungs: tuple[Rung, ...], whole: str) -> Iterator[str]:

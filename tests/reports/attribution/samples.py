@@ -24,8 +24,8 @@ from toolablate.analysis.attribution.report import AttributionReport
 from toolablate.analysis.attribution.trace_rules import NoToolTrial
 from toolablate.analysis.flips import Chance, Floor
 from toolablate.analysis.shapley import ShapleyEstimate
-from toolablate.reports.plain_why import LEAD, why
-from toolablate.reports.rungs import ALL_OTHERS, Rung, RunLine
+from toolablate.reports.plain_why import OTHER_TRIALS, RUN_AGAIN, why
+from toolablate.reports.rungs import THE_REST, Rung, RunLine
 from toolablate.traces.records import Attribution, Event, ReplayDesign
 
 HARMED = World(availability=-0.02, calling=-0.03, use=-0.04, search=-0.25, code=0.08, fault=0.2, format=0.2)
@@ -152,7 +152,11 @@ def report(*found: Decomposition, **more: Any) -> AttributionReport:
 def part(told: Explanation, title: str) -> str:
     """What it says beside the table."""
     lines = (line for each in why(told) if each.title == title for line in (*each.lines, *each.notes))
-    return " ".join(getattr(line, "text", str(line)) for line in lines if line != LEAD)
+    return " ".join(getattr(line, "text", str(line)) for line in lines if not _is_lead(line))
+
+
+def _is_lead(line: object) -> bool:
+    return str(line).startswith((RUN_AGAIN, OTHER_TRIALS))
 
 
 def rungs_of(told: Explanation) -> tuple[Rung, ...]:
@@ -172,7 +176,7 @@ _CHANCE = re.compile(
 def chances_of(told: Explanation) -> dict[str, tuple[str, str]]:
     """By the name of a cause its probability in the table, and that before its runs."""
     named = {name: (now, before) for rung in rungs_of(told) for name, now, before in _CHANCE.findall(rung.cause)}
-    return named | {rung.taken: (rung.cause, "") for rung in rungs_of(told) if rung.taken == ALL_OTHERS}
+    return named | {rung.taken: (rung.cause, "") for rung in rungs_of(told) if rung.taken == THE_REST}
 
 
 def of_search(score_right: int, score_of: int) -> Replay:

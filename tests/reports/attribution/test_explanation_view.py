@@ -20,12 +20,13 @@ from tests.reports.attribution.samples import (
     page,
     rungs_of,
 )
+from tests.reports.attribution.samples import part as told_part
 
 from toolablate.analysis.attribution.belief import Probe, flip_step, trajectory
 from toolablate.analysis.attribution.decomposition import Arms, Replay
 from toolablate.analysis.attribution.evidence import Explained, Explanation
 from toolablate.analysis.shapley import ShapleyEstimate
-from toolablate.reports.plain_why import LEAD, in_short, why
+from toolablate.reports.plain_why import in_short
 from toolablate.reports.quoted import telling_line
 from toolablate.reports.terminal.explanation import explanation_view
 from toolablate.traces.records import ChoiceTarget, Diagnosis, Event, Mechanism, NumberTarget
@@ -163,8 +164,7 @@ def test_two_kinds_of_tools_are_told_apart_and_graded_scores_have_a_mean() -> No
 
 
 def part(told: Explanation, title: str) -> str:
-    lines = (line for each in why(told) if each.title == title for line in (*each.lines, *each.notes) if line != LEAD)
-    return flat(" ".join(map(str, lines)))
+    return flat(told_part(told, title))
 
 
 def test_a_trial_is_told_in_parts() -> None:
@@ -173,7 +173,7 @@ def test_a_trial_is_told_in_parts() -> None:
         "Very likely retrieval distraction (what a search or page gave cost it the right answer): web_search gave its"
         " wrong answer, molecular nitrogen (event 1), a misleading result believed. Probability .82, from the 36"
         " answers counted below, and from its early answers. Its last reply says, which need not be why:"
-        " Apart(text='event 2: │ By what I found it is molecular nitrogen.')"
+        " event 2: │ By what I found it is molecular nitrogen."
     )
     assert [(rung.taken, rung.came, rung.cause) for rung in rungs_of(told)] == [
         ("nothing (drawn again)", "2 of 16", "sampling noise under .01 (before: .45)"),
@@ -204,8 +204,8 @@ def test_a_trial_is_told_in_parts() -> None:
         " With all replies after its first result drawn again: 2 of 8 right, which speaks against sampling noise."
         " Asked at once after its steps, this trial turns wrong at event 1: 15 of 16 right before it, 0 of 8 after it."
         " Without tools it answers A (3 of 4); C (1 of 4), and never B."
-        " Apart(text='event 0, calls web_search: │ which gas do plants take')"
-        " Apart(text='event 1, web_search gives: │ Plants take molecular nitrogen from the air.')"
+        " event 0, calls web_search: │ which gas do plants take"
+        " event 1, web_search gives: │ Plants take molecular nitrogen from the air."
     )
     assert part(told, "What speaks against it") == ""
     assert part(told, "What else it may be") == (
@@ -213,8 +213,8 @@ def test_a_trial_is_told_in_parts() -> None:
     )
     assert part(told, "What would tell") == (
         "8 replays with another question's result at event 1 (about 8 requests). Mostly right speaks for “retrieval"
-        " distraction”, mostly wrong for “computational lock-in”. Apart(text='toolablate replay runs/a.sqlite"
-        f" {IDENTITY[:10]} --from 1 --swap placebo --repeats 8')"
+        " distraction”, mostly wrong for “computational lock-in”. toolablate replay runs/a.sqlite"
+        f" {IDENTITY[:10]} --from 1 --swap placebo --repeats 8"
     )
 
 

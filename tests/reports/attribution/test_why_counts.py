@@ -2,9 +2,11 @@
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
-from tests.analysis.attribution.stories import ended, ran, searched, wrong
+from tests.analysis.attribution.stories import ended, imported, ran, searched, wrong
+from tests.analysis.attribution.stories import right as scored_right
 from tests.reports.attribution.contradictions import contradictions
 from tests.reports.attribution.samples import (
     believed,
@@ -23,12 +25,12 @@ from tests.reports.attribution.samples import (
 from toolablate.analysis.attribution.belief import belief_steps
 from toolablate.analysis.attribution.change_rates import ChangeRates, FittedRate, Step
 from toolablate.analysis.attribution.decomposition import Arms, DecompositionInputs, Replay, Scores, ToolKind
-from toolablate.analysis.attribution.evidence import Explanation
+from toolablate.analysis.attribution.evidence import Explained, Explanation
 from toolablate.analysis.attribution.levels import swapped_results
 from toolablate.reports.causes import against_chance, one_change, sides
 from toolablate.reports.changed_runs import Row
 from toolablate.reports.happened import same_without_tools
-from toolablate.reports.plain_why import SURE
+from toolablate.reports.plain_why import OTHER_TRIALS, RIGHT_RUNS, SURE, TAKEN_AWAY, THE_CAUSE, why
 from toolablate.reports.rungs import OF_FIRST_REPLY, OF_NO_CAUSE
 from toolablate.traces.records import Mechanism, ReplayPurpose
 
@@ -189,6 +191,55 @@ def test_beside_a_kind_of_replays_stands_what_all_of_them_answered(answered: tup
     assert f"{swapped_results(['search'])}{shown}" in [row.name for row in kinds_of_run(told)]
 
 
+def test_many_answers_of_a_kind_of_replays_are_told_as_others() -> None:
+    known = {ReplayPurpose(kind="rollout", placebos=("search",)): tuple("ABCDEF")}
+    told = explanation(explained(evidence(pivotal=None, inputs=inputs(replay=of_search(1, 6)), answered=known)))
+    assert f"{swapped_results(['search'])}: A, B, C, D, others (2)" in [row.name for row in kinds_of_run(told)]
+
+
+def heads_of(told: Explanation) -> list[tuple[tuple[str, str], tuple[str, ...]]]:
+    return [(each.heads, each.lines) for each in why(told) if each.rungs]
+
+
+def test_what_was_not_run_again_is_not_said_to_have_been() -> None:
+    arms = Arms((1.0,) * 2, offered=(1.0,), sham=(1.0,), placebo=(0.0,))
+    events = (*ran("f(1)", "molecular nitrogen"), *ended("Answer: B"))
+    unreplayed: dict[str, Any] = {"pivotal": None, "trajectory": None, "flip": None, "repeats": (1.0, 0.0)}
+    of_code = replace(inputs(), arms=arms, tools=frozenset[ToolKind]({"code"}))
+    found = evidence(events, steps=tuple(belief_steps(events)), inputs=of_code, **unreplayed)
+    told = explanation(explained(found, method="trace", mechanism="lock_in", distraction=None), conversation=events)
+    ((heads, (lead,)),) = heads_of(told)
+    assert heads == (RIGHT_RUNS, f"{TAKEN_AWAY}: {THE_CAUSE}")
+    assert lead.startswith(OTHER_TRIALS)
+    assert [(rung.taken, rung.came, rung.cause) for rung in rungs_of(told)[:3]] == [
+        ("nothing", "1 of 2", "sampling noise"),
+        ("what its code gave", "0 of 1", "computational lock-in"),
+        ("any result of its calls", "1 of 1", OF_NO_CAUSE),
+    ]
+    assert contradictions(told) == []
+
+
+def test_of_a_right_trial_no_cause_is_told() -> None:
+    told = explanation(Explained(replace(explained().evidence, score=scored_right()), None))
+    assert heads_of(told) == [((RIGHT_RUNS, TAKEN_AWAY), ())]
+
+
+def test_runs_whose_code_lacks_its_package_as_well_take_nothing_away() -> None:
+    events = (*imported("aeroref"), *ended("Answer: B"))
+    replay = Replay(rollouts={frozenset({"code"}): (0.0, 0.0)}, last_reply=(0.0,) * 2)
+    arms = Arms((1.0,) * 3, offered=(1.0,) * 3, sham=(1.0,) * 2)
+    of_code = replace(inputs(replay=replay), arms=arms, tools=frozenset[ToolKind]({"code"}))
+    shares: dict[Mechanism, float] = {"tool_fault": 0.8, "sampling_noise": 0.2}
+    told = told_by(
+        events, mechanism="tool_fault", shares=shares, inputs=of_code, pivotal=None, trajectory=None, flip=None
+    )
+    rungs = {rung.taken: (rung.came, rung.cause.partition(" (before")[0]) for rung in rungs_of(told)}
+    assert rungs["nothing more (its code fails there too)"] == ("0 of 2", "sampling noise, as above")
+    # No other trial with placebos tells its first reply apart.
+    assert rungs["the failure of its tool and its own first reply"] == ("2 of 2", "tool fault .80")
+    assert contradictions(told) == []
+
+
 def test_what_was_too_unlikely_before_its_runs_is_told_with_them() -> None:
     arms = Arms((1.0,) * 6, offered=(1.0,) * 6)
     replay = Replay(rollouts={frozenset({"search"}): (0.0,) * 6}, last_reply=(0.0,) * 6)
@@ -235,9 +286,9 @@ def test_of_two_kinds_of_tools_each_is_taken_away_alone_and_then_both() -> None:
         events, mechanism="interaction", shares=shares, inputs=of_both, pivotal=None, trajectory=None, flip=None
     )
     rungs = {rung.taken: (rung.came, rung.cause.partition(" (before")[0]) for rung in rungs_of(told)}
-    assert rungs["what its code gave"] == ("0 of 3", "computational lock-in .20")
-    assert rungs["what its search gave"] == ("0 of 3", "retrieval distraction under .01")
-    assert rungs["what its code gave and what its search gave"] == ("3 of 3", "interaction of tools .70")
+    assert rungs["what its code gave, alone"] == ("0 of 3", "computational lock-in .20")
+    assert rungs["what its search gave, alone"] == ("0 of 3", "retrieval distraction under .01")
+    assert rungs["both of these"] == ("3 of 3", "interaction of tools .70")
     assert contradictions(told) == []
 
 

@@ -150,7 +150,7 @@ def test_a_package_that_the_kernel_lacks_is_told_in_these_words() -> None:
     assert told == [
         "python failed (events 1 and 3, for a package that the kernel lacks), and was not called after event 3",
         "python failed (events 1 and 3; at event 3 for a package that the kernel lacks), and was not called after event 3",
-        "python failed (event 1, for a package that the kernel lacks; at event 3 by an error of its code), and it never worked",
+        "python failed (event 1, for a package that the kernel lacks; at event 3 by an error of its code), and it never gave anything",
     ]
 
 
