@@ -161,6 +161,9 @@ SHOWN_ANSWERS = 8
 
 def asked(told: Explanation) -> Iterator[str]:
     yield one_line(told.question.prompt, max_chars=QUESTION_CHARS)
+    if told.question.target.kind == "choice":
+        options = zip(ascii_uppercase, told.question.choices, strict=False)
+        yield one_line("; ".join(f"{letter}: {option}" for letter, option in options), max_chars=QUESTION_CHARS)
     answered = answer_given(told)
     target = told.question.target
     right = (

@@ -240,7 +240,7 @@ def _wrong_without(attribution: Attribution, evidence: Evidence) -> str:
         return ""
     if wrong := gone.runs - gone.right:
         are = "is" if wrong == 1 else "are"
-        return f"without {quoted_name(cause)} {wrong:g} of {gone.runs:g} {are} wrong too: as often this one would be so"
+        return f"without {quoted_name(cause)} {wrong:g} of {gone.runs:g} {are} wrong too: this one might have been"
     if gone.runs >= FEW or (there.runs and bears_difference([gone, there])):
         return ""
     return f"without {quoted_name(cause)} {gone.came}; so few do not rule chance out"

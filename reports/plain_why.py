@@ -149,7 +149,8 @@ OF_ANY = "as it is assumed of any store"
 
 
 def _held_by_before(shares: Shares, told: Explanation) -> Iterator[str]:
-    """Causes whose own runs speak for them, and that were too unlikely before these."""
+    """A cause whose own runs speak for it, and that was too unlikely before these; none that they made less likely all
+    the same."""
     evidence, attribution = told.explained.evidence, told.explained.attribution
     assert attribution is not None
     before, now = in_hundredths(before_runs(evidence, told.rates)), dict(ranked(attribution))
@@ -158,7 +159,8 @@ def _held_by_before(shares: Shares, told: Explanation) -> Iterator[str]:
         gone, there = (total(side) for side in sides(cause, evidence))
         if cause in (*BY_CHANCE, shares.cause) or not (gone.runs and there.runs) or share > UNLIKELY_BEFORE:
             continue
-        if gone.share > RIGHT > there.share and bears_difference([gone, there]):
+        raised = round(100 * now.get(cause, 0.0)) >= share
+        if raised and gone.share > RIGHT > there.share and bears_difference([gone, there]):
             likely, before_them = now.get(cause, 0.0), f"under {hundred(1)}" if not share else hundred(share)
             came = f"without it {gone.bare}, with it {there.count}"
             named = f"Its runs speak for {quoted_name(cause)} as well ({came}), which has {told_chance(likely)}"
@@ -182,8 +184,8 @@ def _of_form(right: float, asked: int) -> str:
     return (
         "Asked for its answer alone a model says nearly always the same, so that few such answers count for much:"
         f" {right:g} right of {asked} give ({right:g} + {RE_ASKED_PRIOR:g}) / ({asked} + {2 * RE_ASKED_PRIOR:g}) ="
-        f" {chance((right + RE_ASKED_PRIOR) / (asked + 2 * RE_ASKED_PRIOR))}, and {chance(0.5)} before any. The other"
-        " causes share the rest."
+        f" {chance((right + RE_ASKED_PRIOR) / (asked + 2 * RE_ASKED_PRIOR))}, and {chance(0.5)} before any. Draws of"
+        " its last reply do not enter it. The other causes share the rest."
     )
 
 

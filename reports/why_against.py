@@ -85,11 +85,15 @@ def against(told: Explanation, rests: Sequence[WithoutRuns]) -> Iterator[Said]:
 def _stragglers(cause: Mechanism, attribution: Attribution, evidence: Evidence) -> Iterator[str]:
     """Where nothing else speaks against a cause, the kinds of run that came out otherwise than most."""
     gone, there = sides(cause, evidence)
-    if attribution.method == "replay" and cause not in BY_CHANCE:
+    if attribution.method != "replay" or cause == "own_error":
+        return
+    if cause == "sampling_noise":
+        rows = [row for row in unchanged(evidence) if row.share < RIGHT]
+    else:
         rows = [row for row in there if row.share >= RIGHT] + [row for row in gone if row.share < RIGHT]
-        # What is told for it is not told against it too.
-        if rows := [row for row in rows if row not in pair_of(cause, evidence)]:
-            yield f"Little: {'; '.join(row.told for row in rows[:MOST_ROWS])}."
+    # What is told for it is not told against it too.
+    if rows := [row for row in rows if row not in pair_of(cause, evidence)]:
+        yield f"Little: {'; '.join(row.told for row in rows[:MOST_ROWS])}."
 
 
 def _misfits(

@@ -54,6 +54,7 @@ def test_a_page_is_at_most_80_cells_wide(width: int) -> None:
 def test_a_page_says_what_happened_without_tools_and_where_the_belief_turned() -> None:
     text = flat(shown())
     assert re.search(r"It answered B, .+ \(correct: A, .+\)\.", text)
+    assert "A: carbon dioxide; B: molecular nitrogen; " in text
     assert "3 of 4 the offer of tools and the condition's prompt: availability" in text
     assert "without tools: A; A; C (wrong); A" in text
     assert (

@@ -273,6 +273,24 @@ def test_where_nothing_else_speaks_against_a_cause_its_odd_runs_do() -> None:
     assert contradictions(told) == []
 
 
+def test_a_cause_that_its_runs_made_less_likely_is_not_said_to_have_them_for_it() -> None:
+    arms = Arms((1.0,) * 6, offered=(1.0,) * 6)
+    replay = Replay(rollouts={frozenset({"search"}): (0.0,) * 6}, last_reply=(0.0,) * 6)
+    found = evidence(pivotal=None, trajectory=None, flip=None, inputs=replace(inputs(replay=replay), arms=arms))
+    shares: dict[Mechanism, float] = {"retrieval_distraction": 0.999, "calling": 0.001}
+    rates = ChangeRates(store={step: FittedRate(step, 0.1, 0.1, 50, 50) for step in OF_CALLS})
+    told = explanation(explained(found, shares=shares), rates=rates)
+    assert "speak for “calling” as well" not in part(told, SURE)
+
+
+def test_draws_again_that_are_wrong_speak_a_little_against_chance_where_nothing_else_does() -> None:
+    replay = Replay(rollouts={frozenset({"search"}): (1.0,) * 9}, last_reply=(0.0,))
+    found = evidence(pivotal=None, trajectory=None, flip=None, inputs=inputs(replay=replay))
+    told = explanation(explained(found, mechanism="sampling_noise", distraction=None, shares={"sampling_noise": 1.0}))
+    assert "with its last reply drawn again: 0 of 1 right" in part(told, "What speaks against it")
+    assert contradictions(told) == []
+
+
 def test_of_two_kinds_of_tools_each_is_taken_away_alone_and_then_both() -> None:
     events = (*searched("gas", "1. Plants"), *ran("f(1)", "molecular nitrogen"), *ended("Answer: B"))
     kinds: tuple[frozenset[ToolKind], ...] = (frozenset({"search"}), frozenset({"code"}), frozenset({"search", "code"}))
