@@ -60,7 +60,9 @@ def test_what_is_typed_before_the_scripts_are_there_stays(site: Site, browse: Br
 def test_no_table_is_replaced_between_two_keys(serve: Callable[..., Site], browse: Browse) -> None:
     site = serve()
     page = browse(site, "/labels")
-    page.clock.install()
+    # It stands still but for what is run below: how long a page takes to come is not to decide.
+    page.clock.install(time=0)
+    page.clock.pause_at(1_000)
     page.goto(f"{site.base}/questions")
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
