@@ -166,13 +166,6 @@ def is_alone(level: Level) -> bool:
     return level.what == REPEATED and level.tally.runs == 1
 
 
-def asked_before(row: Row, event: int | None) -> bool:
-    """Whether these are early answers from before an event. None is before no event."""
-    if event is None or not row.is_early:
-        return False
-    return not row.changed.startswith(EARLY) or int(row.changed.removeprefix(EARLY)) < event
-
-
 def of_scores(changed: str, scores: Scores, evidence: Evidence) -> Row:
     return Row(changed, len(scores), sum(scores), _graded(evidence))
 

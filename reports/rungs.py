@@ -1,5 +1,5 @@
-"""The table of runs of one trial: from rung to rung one thing more is taken away, and each rung names the cause that
-it tests. Where answers turn right is what made it wrong."""
+"""The table of runs of one trial: with more and more taken away, each rung names the cause that it tests. What is taken
+away where answers turn right is likely what made it wrong."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -43,8 +43,9 @@ class RunLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """What is taken away at it beside all of the rungs before it, how many runs are right then, and the causes that it
-    tests with their probabilities. `rows` are its kinds of run."""
+    """What is taken away at it, beside what the rungs before it took (of two kinds of tools the results of each alone,
+    then both), how many runs are right then, and the causes that it tests with their probabilities. `rows` are its
+    kinds of run."""
 
     taken: str
     came: str

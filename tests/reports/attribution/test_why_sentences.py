@@ -28,7 +28,7 @@ from toolablate.analysis.attribution.change_rates import ChangeRates, FittedRate
 from toolablate.analysis.attribution.decomposition import Arms, Replay
 from toolablate.analysis.attribution.evidence import Explained, Explanation
 from toolablate.reports.answer_source import _first_result
-from toolablate.reports.changed_runs import BEFORE, EARLY, Row, asked_before
+from toolablate.reports.changed_runs import EARLY
 from toolablate.reports.happened import happened
 from toolablate.reports.other_causes import all_others
 from toolablate.reports.plain_why import in_short, why
@@ -66,14 +66,6 @@ def test_a_cause_starts_where_its_store_has_it_and_ends_where_its_runs_move_it()
 
 
 # Early answers from before the event that is blamed.
-
-
-def test_answers_from_before_an_event_do_not_speak_against_it() -> None:
-    assert asked_before(Row(f"{EARLY} 2", 2, 0), 3)
-    assert not asked_before(Row(f"{EARLY} 3", 2, 0), 3)
-    assert asked_before(Row(BEFORE, 2, 0), 3)
-    assert not asked_before(Row(BEFORE, 2, 0), None)
-    assert not asked_before(Row("without tools", 2, 0), 3)
 
 
 def test_a_trial_that_was_wrong_before_the_event_is_said_to_have_been() -> None:
