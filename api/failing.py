@@ -128,7 +128,7 @@ def attributions_of(store: Path, run: str, scorer: str | None) -> Mapping[str, A
     """By trial, as `attribute` makes them from what is in the store."""
     from toolablate.experiments.attribution.explained import outlined
     from toolablate.experiments.attribution.readings_cache import readings_of
-    from toolablate.reports.turn import as_told
+    from toolablate.reports.why.turn import as_told
 
     found = outlined(store, run=run, scorer=scorer, kept=readings_of(store))
     wrong = (as_told(each.attribution, each.evidence) for each in found.explained if each.attribution)

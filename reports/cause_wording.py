@@ -10,7 +10,6 @@ from toolablate.analysis.attribution.identified import TOLD_BY, DesignReach, Ide
 from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.findings import AttributedCount, Findings
 from toolablate.analysis.pairing import RIGHT, mean
-from toolablate.reports.terminal.trace_lines import is_short
 from toolablate.traces.records import Attribution, Distraction, ErrorType, Mechanism, Method, Question, Score
 from toolablate.traces.terminal_text import one_line
 
@@ -205,6 +204,14 @@ def right_answer(question: Question) -> str:
             return "code that passes the tests"
         case "checklist":
             return ""
+
+
+MAX_REFERENCE_CHARS = 100
+"""Of a reference answer that is told in one line."""
+
+
+def is_short(reference: str) -> bool:
+    return len(reference) <= MAX_REFERENCE_CHARS and reference == one_line(reference)
 
 
 def without_tools(evidence: Evidence) -> Iterator[str]:

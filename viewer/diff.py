@@ -13,11 +13,10 @@ from starlette.routing import Route
 from toolablate.analysis.alignment import Differing, align, settings
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.selection import Ending
-from toolablate.reports.cause_wording import right_answer
+from toolablate.reports.cause_wording import is_short, right_answer
 from toolablate.reports.html.beliefs import marks_of, with_answer
 from toolablate.reports.html.cards import Marks
 from toolablate.reports.html.side_by_side import side_by_side
-from toolablate.reports.terminal.trace_lines import is_short
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Condition, Event, Model, Question, Score, Trace
 from toolablate.traces.store import Store

@@ -17,7 +17,7 @@ from toolablate.reports.plots.panels import Drawing
 from toolablate.reports.plots.timeline import draw_timeline
 from toolablate.reports.report.html import as_html
 from toolablate.reports.terminal.trace import trace_json
-from toolablate.reports.turn import told_flip
+from toolablate.reports.why.turn import told_flip
 from toolablate.viewer.overview import shown_findings
 from toolablate.viewer.rendering import view_of
 from toolablate.viewer.reporting import ReportSelection, read_alone

@@ -13,15 +13,15 @@ from starlette.routing import Route
 
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.pairing import RIGHT
-from toolablate.reports.happened import Apart
 from toolablate.reports.html.beliefs import belief_figure, evidence_events, falling, marks_of, told_steps
 from toolablate.reports.html.cards import Card, Links
 from toolablate.reports.html.events import part_text
 from toolablate.reports.html.marking import holds, places_of, target
-from toolablate.reports.plain_why import in_short, why
 from toolablate.reports.terminal.explanation import shapley_lines, turned
 from toolablate.reports.terminal.trace import resumption_facts
-from toolablate.reports.turn import as_told
+from toolablate.reports.why.happened import Apart
+from toolablate.reports.why.page import in_short, why
+from toolablate.reports.why.turn import as_told
 from toolablate.traces.store import Store
 from toolablate.viewer import trial_head
 from toolablate.viewer.index import TrialRow

@@ -12,11 +12,11 @@ from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.levels import AGAIN
 from toolablate.reports import numbers
 from toolablate.reports.cause_wording import right_answer, right_of
-from toolablate.reports.changed_runs import AFTER_FIRST, AS_IT_WAS, NO_RESULT
 from toolablate.reports.html.cards import Card, Text, cut
 from toolablate.reports.html.events import event_cards
 from toolablate.reports.outline import Timeline, timeline, took
 from toolablate.reports.terminal.trace_lines import answer_key_parts
+from toolablate.reports.why.changed_runs import AFTER_FIRST, AS_IT_WAS, NO_RESULT
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import (
     Budget,

@@ -13,12 +13,12 @@ from toolablate.analysis.attribution.belief import EarlyAnswers
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.signals.answers import NUMBER
 from toolablate.reports.cause_wording import attributed, chance, method_name
-from toolablate.reports.causes import hundred
 from toolablate.reports.html.cards import Marks, Quote
 from toolablate.reports.html.marking import inert
-from toolablate.reports.named_causes import named_shares
 from toolablate.reports.terminal.explanation import BeliefStep, around_fall, step_lines
-from toolablate.reports.turn import count, last_reply_step, told_flip, turn_of
+from toolablate.reports.why.causes import hundred
+from toolablate.reports.why.named_causes import named_shares
+from toolablate.reports.why.turn import count, last_reply_step, told_flip, turn_of
 from toolablate.traces.records import Attribution, Diagnosis, Event, ModelCall, Question, Score
 from toolablate.traces.terminal_text import one_line
 

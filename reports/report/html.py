@@ -23,14 +23,14 @@ from toolablate.reports.html.environment import environment
 from toolablate.reports.html.events import event_cards
 from toolablate.reports.html.side_by_side import SideBySide, side_by_side
 from toolablate.reports.outline import Timeline, timeline, took
-from toolablate.reports.plain_why import WhyPart, why
 from toolablate.reports.plots.belief_curve import draw_belief
 from toolablate.reports.plots.drawing import as_svg
 from toolablate.reports.plots.figures import Printed, decompositions_of, in_order, printed
 from toolablate.reports.plots.scores import is_sure
 from toolablate.reports.report.contents import Report, ReportTrial, TrialPair, how_to_read, notes_of, simulated_note
 from toolablate.reports.report.report_tables import ReportTable, blocks, model_name, small_note, tables
-from toolablate.reports.turn import told_flip
+from toolablate.reports.why.page import WhyPart, why
+from toolablate.reports.why.turn import told_flip
 
 MOST_MODELS, MOST_NAMED = 8, 3
 

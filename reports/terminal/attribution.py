@@ -35,8 +35,8 @@ from toolablate.reports.cause_wording import (
     smallest_effects_told,
 )
 from toolablate.reports.tables import Blocks, Column, Fitted, figures, names, simulated_banner, words
-from toolablate.reports.turn import as_told
 from toolablate.reports.waterfall_bars import GAIN, LOSS, accounts_of, decomposition_bars, style_of, text_bars
+from toolablate.reports.why.turn import as_told
 from toolablate.traces.records import Attribution, Distraction, DistractionLabel, JudgeMatrix, ReplayDesign
 from toolablate.traces.terminal_text import ID_CHARS, inert, one_line, plain_text
 

@@ -16,12 +16,12 @@ from rich.text import Text
 from toolablate.analysis.attribution.belief import BeliefFlip, EarlyAnswers, belief_steps
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.reports.cause_wording import asked, chance
-from toolablate.reports.happened import Apart, Said, answers_of
-from toolablate.reports.plain_why import why
-from toolablate.reports.quoted import held
-from toolablate.reports.rungs import Rung
 from toolablate.reports.tables import simulated_banner
-from toolablate.reports.turn import NO_ANSWER, count, last_reply_step, said_there, told_flip, turn_of
+from toolablate.reports.why.happened import Apart, Said, answers_of
+from toolablate.reports.why.page import why
+from toolablate.reports.why.quoted import held
+from toolablate.reports.why.rungs import Rung
+from toolablate.reports.why.turn import NO_ANSWER, count, last_reply_step, said_there, told_flip, turn_of
 from toolablate.traces.records import Event, ModelCall, Score, ToolCall, ToolRequest
 from toolablate.traces.terminal_text import ID_CHARS, inert, one_line, shortened
 

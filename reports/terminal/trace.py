@@ -10,13 +10,13 @@ from rich.table import Table
 from rich.text import Text
 
 from toolablate.reports import numbers
+from toolablate.reports.cause_wording import is_short
 from toolablate.reports.tables import Fitted, figures, names, words
 from toolablate.reports.terminal.trace_lines import (
     ROLE_STYLES,
     TracePrinter,
     answer_key_view,
     indented,
-    is_short,
     rule,
     usage_of,
 )

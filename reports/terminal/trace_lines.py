@@ -11,6 +11,7 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from toolablate.reports import numbers
+from toolablate.reports.cause_wording import is_short
 from toolablate.traces.records import (
     Answer,
     CodeTarget,
@@ -246,10 +247,6 @@ def usage_of(usage: Usage) -> str:
 # What answers are compared with, where that is more than a letter, a number or a few words.
 
 
-MAX_REFERENCE_CHARS = 100
-"""Of a reference answer that is told in one line."""
-
-
 def answer_key_view(question: Question, max_chars: int | None) -> Iterator[RenderableType]:
     """A long reference answer, and what a rubric has besides the target; nothing of most questions."""
     for title, text in answer_key_parts(question):
@@ -269,7 +266,3 @@ def answer_key_parts(question: Question) -> Iterator[tuple[str, str]]:
         yield "the rubric's reference", rubric.reference
     if rubric is not None and rubric.points:
         yield "points to be met", rubric.points
-
-
-def is_short(reference: str) -> bool:
-    return len(reference) <= MAX_REFERENCE_CHARS and reference == one_line(reference)

@@ -21,7 +21,7 @@ from toolablate.analysis.ladder import waterfalls
 from toolablate.analysis.pairing import RIGHT, Arm, Pair, mean, mean_scores, pairs, scored_in_both, unit
 from toolablate.reports.cause_wording import reach_lines
 from toolablate.reports.terminal.problems import cut_notes, refused_notes
-from toolablate.reports.turn import as_told
+from toolablate.reports.why.turn import as_told
 from toolablate.traces.errors import InputError
 from toolablate.traces.kept import file_for, kept_folder
 from toolablate.traces.records import Attribution, Condition

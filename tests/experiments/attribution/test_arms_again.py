@@ -12,7 +12,7 @@ from toolablate.experiments.attribution.explained import explained
 from toolablate.experiments.attribution.replay_evidence import AGAIN
 from toolablate.experiments.attribution.replay_rounds import attribute
 from toolablate.experiments.attribution.store_report import read_explanation
-from toolablate.reports.plain_why import why
+from toolablate.reports.why.page import why
 from toolablate.traces.records import ReplayDesign
 from toolablate.traces.store import Store
 

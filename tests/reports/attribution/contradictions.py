@@ -16,14 +16,14 @@ from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.statistics.intervals import wilson_interval
 from toolablate.cli import group
 from toolablate.experiments.attribution.explained import explained
-from toolablate.reports import turn
-from toolablate.reports.causes import CAUSES, WORDS, ranked, sides, unchanged
-from toolablate.reports.changed_runs import REPEATS, Row, by_calls, levels_of, uncounted
 from toolablate.reports.html.beliefs import falling
-from toolablate.reports.plain_why import WhyPart, why
-from toolablate.reports.rungs import ALL_RUNS, NOT_COUNTED, OF_THE_TURN, Rung, RunLine
 from toolablate.reports.terminal.explanation import MOST_LINES, explanation_view, step_lines, steps_table
-from toolablate.reports.turn import asked_at, split_at, turn_of
+from toolablate.reports.why import turn
+from toolablate.reports.why.causes import CAUSES, WORDS, ranked, sides, unchanged
+from toolablate.reports.why.changed_runs import REPEATS, Row, by_calls, levels_of, uncounted
+from toolablate.reports.why.page import WhyPart, why
+from toolablate.reports.why.rungs import ALL_RUNS, NOT_COUNTED, OF_THE_TURN, Rung, RunLine
+from toolablate.reports.why.turn import asked_at, split_at, turn_of
 from toolablate.traces.records import Attribution
 from toolablate.traces.store import Store
 

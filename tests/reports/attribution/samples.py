@@ -24,8 +24,8 @@ from toolablate.analysis.attribution.report import AttributionReport
 from toolablate.analysis.attribution.trace_rules import NoToolTrial
 from toolablate.analysis.flips import Chance, Floor
 from toolablate.analysis.shapley import ShapleyEstimate
-from toolablate.reports.plain_why import OTHER_TRIALS, RUN_AGAIN, why
-from toolablate.reports.rungs import THE_REST, Rung, RunLine
+from toolablate.reports.why.page import OTHER_TRIALS, RUN_AGAIN, why
+from toolablate.reports.why.rungs import THE_REST, Rung, RunLine
 from toolablate.traces.records import Attribution, Event, ReplayDesign
 
 HARMED = World(availability=-0.02, calling=-0.03, use=-0.04, search=-0.25, code=0.08, fault=0.2, format=0.2)

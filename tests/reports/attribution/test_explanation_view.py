@@ -26,9 +26,9 @@ from toolablate.analysis.attribution.belief import Probe, flip_step, trajectory
 from toolablate.analysis.attribution.decomposition import Arms, Replay
 from toolablate.analysis.attribution.evidence import Explained, Explanation
 from toolablate.analysis.shapley import ShapleyEstimate
-from toolablate.reports.plain_why import in_short
-from toolablate.reports.quoted import telling_line
 from toolablate.reports.terminal.explanation import explanation_view
+from toolablate.reports.why.page import in_short
+from toolablate.reports.why.quoted import telling_line
 from toolablate.traces.records import ChoiceTarget, Diagnosis, Event, Mechanism, NumberTarget
 
 HOSTILE = "\x1b]0;owned\x07[red]Plants\u202e take\x9b31m nitrogen"

@@ -27,13 +27,13 @@ from toolablate.analysis.attribution.decomposition import Arms, Replay, ToolKind
 from toolablate.analysis.attribution.evidence import Evidence, Explained, Explanation
 from toolablate.analysis.attribution.replay_rules import attribute_by_replay
 from toolablate.analysis.attribution.trace_rules import attribute_by_trace
-from toolablate.reports.answer_source import stands_in
-from toolablate.reports.causes import counted_runs, ranked, shares_of, sides
-from toolablate.reports.changed_runs import levels_of, total
-from toolablate.reports.happened import Happened
-from toolablate.reports.turn import Count, Turn
-from toolablate.reports.why_against import named_shares
-from toolablate.reports.would_tell import _Test
+from toolablate.reports.why.against import named_shares
+from toolablate.reports.why.answer_source import stands_in
+from toolablate.reports.why.causes import counted_runs, ranked, shares_of, sides
+from toolablate.reports.why.changed_runs import levels_of, total
+from toolablate.reports.why.happened import Happened
+from toolablate.reports.why.turn import Count, Turn
+from toolablate.reports.why.would_tell import _Test
 from toolablate.traces.records import Event, Mechanism, ReplayDesign
 
 LONG = "1. Green plants take molecular nitrogen from the air. " * 100
@@ -214,46 +214,52 @@ NO_SINGLE_KIND = (
     "It rests on no single kind of run. Were runs as it was not there, it would still be the likeliest, with .12."
 )
 FAULTS: Mapping[str, tuple[str, Any]] = {
-    "surer than it is": ("plain_why.how_sure", lambda _: "almost certainly"),
-    "another cause first": ("causes.ranked", lambda of: list(reversed(ranked(of)))),
+    "surer than it is": ("why.page.how_sure", lambda _: "almost certainly"),
+    "another cause first": ("why.causes.ranked", lambda of: list(reversed(ranked(of)))),
     "probabilities that do not add to 1": (
-        "plain_why.named_shares",
+        "why.page.named_shares",
         lambda *of: replace(named_shares(*of), hundredths=min(99, named_shares(*of).hundredths + 7)),
     ),
-    "a rival left out": ("other_causes.named_shares", lambda told, of: replace(shares_of(of), others=(), rest=40)),
-    "measured, of a trace": ("plain_why._basis", lambda *_: ": the 4 answers counted below"),
-    "other replays than there are": ("plain_why.counted_runs", lambda *of: counted_runs(*of)[1:]),
-    "a rung with another count": ("rungs.total", lambda rows: total([*rows, *rows])),
-    "probabilities of the table that do not add to 1": ("rungs._shown", lambda _: ".40"),
-    "a cause at another rung": ("rungs.blamed_at", lambda *_: ("retrieval_distraction",)),
-    "an answer that its result has not": ("why_against.stands_in", lambda at, told: stands_in(at + 2, told)),
-    "a count that no run has": ("changed_runs.Row.count", property(lambda row: f"{row.right + 1:g} of 99")),
-    "early answers before any call left out": ("why_against.early_answers_against", lambda *_: iter(())),
-    "early answers of this trial alone": ("happened.Evidence.at_outset", property(lambda of: (9, 9))),
+    "a rival left out": ("why.other_causes.named_shares", lambda told, of: replace(shares_of(of), others=(), rest=40)),
+    "measured, of a trace": ("why.page._basis", lambda *_: ": the 4 answers counted below"),
+    "other replays than there are": ("why.page.counted_runs", lambda *of: counted_runs(*of)[1:]),
+    "a rung with another count": ("why.rungs.total", lambda rows: total([*rows, *rows])),
+    "probabilities of the table that do not add to 1": ("why.rungs._shown", lambda _: ".40"),
+    "a cause at another rung": ("why.rungs.blamed_at", lambda *_: ("retrieval_distraction",)),
+    "an answer that its result has not": ("why.against.stands_in", lambda at, told: stands_in(at + 2, told)),
+    "a count that no run has": ("why.changed_runs.Row.count", property(lambda row: f"{row.right + 1:g} of 99")),
+    "early answers before any call left out": ("why.against.early_answers_against", lambda *_: iter(())),
+    "early answers of this trial alone": ("why.happened.Evidence.at_outset", property(lambda of: (9, 9))),
     "a turn by other answers": (
-        "turn.Turn.counts",
+        "why.turn.Turn.counts",
         property(lambda turn: f"{turn.after} right before it, {turn.before} after it"),
     ),
-    "other intervals": ("why_known.intervals", lambda rows: ((0.0, 1.0),) * len(rows)),
+    "other intervals": ("why.known.intervals", lambda rows: ((0.0, 1.0),) * len(rows)),
     "parts of the counted answers that are not the whole": (
-        "why_known.sides",
+        "why.known.sides",
         lambda *of: (sides(*of)[0], [*sides(*of)[1], *sides(*of)[0]]),
     ),
-    "a row in two groups": ("rungs.uncounted", levels_of),
-    "ranked, and as likely": ("plain_why.as_likely", lambda _: ()),
-    "an event that the page has not": ("plain_why.happened", lambda cause, told: Happened("it went on (event 3)")),
-    "sums of other runs": ("why_known.sides", lambda *of: (sides(*of)[0], sides(*of)[1][1:])),
-    "nothing found, and something": ("why_against.same_without_tools", lambda _: "Nothing found"),
-    "defined twice": ("other_causes.defined", lambda _: "chance (it can do this question, and asked again it would"),
+    "a row in two groups": ("why.rungs.uncounted", levels_of),
+    "ranked, and as likely": ("why.page.as_likely", lambda _: ()),
+    "an event that the page has not": ("why.page.happened", lambda cause, told: Happened("it went on (event 3)")),
+    "sums of other runs": ("why.known.sides", lambda *of: (sides(*of)[0], sides(*of)[1][1:])),
+    "nothing found, and something": ("why.against.same_without_tools", lambda _: "Nothing found"),
+    "defined twice": (
+        "why.other_causes.defined",
+        lambda _: "chance (it can do this question, and asked again it would",
+    ),
     "a fall where none is known": ("html.beliefs.turn_of", lambda _: Turn(0, 1, Count(1, 1), Count(0, 1), 1.0)),
-    "another turn in lists": ("turn.as_told", lambda found, _: found.model_copy(update={"turned_at": 99})),
+    "another turn in lists": ("why.turn.as_told", lambda found, _: found.model_copy(update={"turned_at": 99})),
     "a row for a cause and against it": (
-        "why_against._rows_against",
+        "why.against._rows_against",
         lambda cause, _, evidence: sides(cause, evidence)[0],
     ),
-    "runs that it does not rest on": ("plain_why.how_much", lambda *_: [NO_SINGLE_KIND]),
-    "other weights of runs": ("rests_on._told", lambda *_: ".99"),
-    "a command that is none": ("would_tell._beside_chance", lambda *_: _Test(1, "--swaps", "", "lock_in", "calling")),
+    "runs that it does not rest on": ("why.page.how_much", lambda *_: [NO_SINGLE_KIND]),
+    "other weights of runs": ("why.rests_on._told", lambda *_: ".99"),
+    "a command that is none": (
+        "why.would_tell._beside_chance",
+        lambda *_: _Test(1, "--swaps", "", "lock_in", "calling"),
+    ),
 }
 
 

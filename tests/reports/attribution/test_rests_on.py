@@ -12,9 +12,9 @@ from toolablate.analysis.attribution.decomposition import Arms, Replay
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.levels import LAST_REPLY, told_levels
 from toolablate.analysis.attribution.replay_rules import attribute_by_replay, before_runs, blame, blame_without
-from toolablate.reports.causes import hundredths
-from toolablate.reports.plain_why import SURE
-from toolablate.reports.rests_on import FELT, WithoutRuns, rests_on
+from toolablate.reports.why.causes import hundredths
+from toolablate.reports.why.page import SURE
+from toolablate.reports.why.rests_on import FELT, WithoutRuns, rests_on
 
 SEARCHED = frozenset({"search"})
 

@@ -27,11 +27,11 @@ from toolablate.analysis.attribution.change_rates import ChangeRates, FittedRate
 from toolablate.analysis.attribution.decomposition import Arms, DecompositionInputs, Replay, Scores, ToolKind
 from toolablate.analysis.attribution.evidence import Explained, Explanation
 from toolablate.analysis.attribution.levels import swapped_results
-from toolablate.reports.causes import against_chance, one_change, sides
-from toolablate.reports.changed_runs import Row
-from toolablate.reports.happened import same_without_tools
-from toolablate.reports.plain_why import OTHER_TRIALS, RIGHT_RUNS, SURE, TAKEN_AWAY, THE_CAUSE, why
-from toolablate.reports.rungs import OF_FIRST_REPLY, OF_NO_CAUSE
+from toolablate.reports.why.causes import against_chance, one_change, sides
+from toolablate.reports.why.changed_runs import Row
+from toolablate.reports.why.happened import same_without_tools
+from toolablate.reports.why.page import OTHER_TRIALS, RIGHT_RUNS, SURE, TAKEN_AWAY, THE_CAUSE, why
+from toolablate.reports.why.rungs import OF_FIRST_REPLY, OF_NO_CAUSE
 from toolablate.traces.records import Mechanism, ReplayPurpose
 
 

@@ -27,12 +27,12 @@ from toolablate.analysis.attribution.belief import BeliefFlip, belief_steps
 from toolablate.analysis.attribution.change_rates import ChangeRates, FittedRate
 from toolablate.analysis.attribution.decomposition import Arms, Replay
 from toolablate.analysis.attribution.evidence import Explained, Explanation
-from toolablate.reports.answer_source import _first_result
-from toolablate.reports.changed_runs import EARLY
-from toolablate.reports.happened import happened
-from toolablate.reports.other_causes import all_others
-from toolablate.reports.plain_why import in_short, why
-from toolablate.reports.turn import turn_of
+from toolablate.reports.why.answer_source import _first_result
+from toolablate.reports.why.changed_runs import EARLY
+from toolablate.reports.why.happened import happened
+from toolablate.reports.why.other_causes import all_others
+from toolablate.reports.why.page import in_short, why
+from toolablate.reports.why.turn import turn_of
 from toolablate.traces.records import Event, Limit, Mechanism, Message, ModelCall
 
 AT_THE_FALL = ("search", "at_the_fall")

@@ -7,10 +7,10 @@ from tests.reports.attribution.samples import chances_of
 
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.signals.answers import numbers_of
-from toolablate.reports.causes import CAUSES, ranked
-from toolablate.reports.happened import answers_of
-from toolablate.reports.rests_on import rests_on
-from toolablate.reports.rungs import NO_RUNS, Rung
+from toolablate.reports.why.causes import CAUSES, ranked
+from toolablate.reports.why.happened import answers_of
+from toolablate.reports.why.rests_on import rests_on
+from toolablate.reports.why.rungs import NO_RUNS, Rung
 from toolablate.traces.records import Attribution, Mechanism, ToolCall
 
 

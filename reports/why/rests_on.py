@@ -6,9 +6,9 @@ from typing import Literal
 
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.replay_rules import blame_without
-from toolablate.reports.causes import CLOSE, Shares, as_likely, hundred, hundredths, name_of, quoted_name
-from toolablate.reports.changed_runs import Row, levels_of
-from toolablate.reports.rungs import at_other_steps
+from toolablate.reports.why.causes import CLOSE, Shares, as_likely, hundred, hundredths, name_of, quoted_name
+from toolablate.reports.why.changed_runs import Row, levels_of
+from toolablate.reports.why.rungs import at_other_steps
 from toolablate.traces.records import Mechanism
 
 

@@ -12,12 +12,12 @@ from toolablate.analysis.attribution.replay_rules import blame_with
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE, repairable, unrecovered
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.cause_wording import chance
-from toolablate.reports.causes import FEW, POSSIBLE, quoted_name, ranked, sides
-from toolablate.reports.changed_runs import AFTER_FIRST, BEFORE, REDRAWN, Row, levels_of, total, uncounted
-from toolablate.reports.happened import Apart, Said, happened, last_reply, reply_after
-from toolablate.reports.named_causes import LEAST_LEFT, named_shares, spoken_of
-from toolablate.reports.other_causes import first_reply_part
-from toolablate.reports.turn import AT_CALLS
+from toolablate.reports.why.causes import FEW, POSSIBLE, quoted_name, ranked, sides
+from toolablate.reports.why.changed_runs import AFTER_FIRST, BEFORE, REDRAWN, Row, levels_of, total, uncounted
+from toolablate.reports.why.happened import Apart, Said, happened, last_reply, reply_after
+from toolablate.reports.why.named_causes import LEAST_LEFT, named_shares, spoken_of
+from toolablate.reports.why.other_causes import first_reply_part
+from toolablate.reports.why.turn import AT_CALLS
 from toolablate.traces.records import Mechanism, ModelCall, ToolCall
 from toolablate.traces.terminal_text import ID_CHARS
 

@@ -7,9 +7,9 @@ from toolablate.analysis.attribution.levels import OFFERED, SCAFFOLD, WITHOUT_TO
 from toolablate.analysis.attribution.replay_rules import due_to
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.pairing import RIGHT
-from toolablate.reports.answer_source import answer_source, in_no_result
 from toolablate.reports.cause_wording import chance, distraction_name
-from toolablate.reports.causes import (
+from toolablate.reports.why.answer_source import answer_source, in_no_result
+from toolablate.reports.why.causes import (
     CAUSES,
     FEW,
     NEXT_TO,
@@ -33,9 +33,9 @@ from toolablate.reports.causes import (
     which_are_few,
     without_tools,
 )
-from toolablate.reports.changed_runs import EARLY, IGNORING, Row, capital, is_of, levels_of, of_scores, total
-from toolablate.reports.early_answers_against import likely_turn_at, turn_against
-from toolablate.reports.happened import (
+from toolablate.reports.why.changed_runs import EARLY, IGNORING, Row, capital, is_of, levels_of, of_scores, total
+from toolablate.reports.why.early_answers_against import likely_turn_at, turn_against
+from toolablate.reports.why.happened import (
     Said,
     events_named,
     happened,
@@ -45,10 +45,10 @@ from toolablate.reports.happened import (
     same_without_tools,
     sign_in,
 )
-from toolablate.reports.named_causes import named_shares, spoken_of
-from toolablate.reports.other_causes import LEAST_PART, drawn_again, first_reply_part, raised
-from toolablate.reports.quoted import quoted
-from toolablate.reports.turn import AT_CALLS, Turn, asked_at, right_until, turn_of
+from toolablate.reports.why.named_causes import named_shares, spoken_of
+from toolablate.reports.why.other_causes import LEAST_PART, drawn_again, first_reply_part, raised
+from toolablate.reports.why.quoted import quoted
+from toolablate.reports.why.turn import AT_CALLS, Turn, asked_at, right_until, turn_of
 from toolablate.traces.records import Diagnosis, Mechanism
 from toolablate.traces.terminal_text import one_line
 

@@ -17,9 +17,10 @@ from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.replay_rules import RE_ASKED_PRIOR, before_runs
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE, repairable
 from toolablate.analysis.pairing import RIGHT
-from toolablate.reports.answer_source import course
 from toolablate.reports.cause_wording import chance
-from toolablate.reports.causes import (
+from toolablate.reports.why.against import against
+from toolablate.reports.why.answer_source import course
+from toolablate.reports.why.causes import (
     CAUSES,
     Shares,
     as_likely,
@@ -35,21 +36,20 @@ from toolablate.reports.causes import (
     sides,
     tells_form,
 )
-from toolablate.reports.changed_runs import capital, replays_of, total
-from toolablate.reports.happened import (
+from toolablate.reports.why.changed_runs import capital, replays_of, total
+from toolablate.reports.why.happened import (
     Apart,
     Said,
     happened,
     last_reply,
 )
-from toolablate.reports.named_causes import named_shares
-from toolablate.reports.other_causes import others, told_chance
-from toolablate.reports.quoted import BARE_ANSWER, cut
-from toolablate.reports.rests_on import WithoutRuns, how_much, rests_on
-from toolablate.reports.rungs import Rung, at_other_steps, in_hundredths, rungs
-from toolablate.reports.why_against import against
-from toolablate.reports.why_known import known
-from toolablate.reports.would_tell import would_tell
+from toolablate.reports.why.known import known
+from toolablate.reports.why.named_causes import named_shares
+from toolablate.reports.why.other_causes import others, told_chance
+from toolablate.reports.why.quoted import BARE_ANSWER, cut
+from toolablate.reports.why.rests_on import WithoutRuns, how_much, rests_on
+from toolablate.reports.why.rungs import Rung, at_other_steps, in_hundredths, rungs
+from toolablate.reports.why.would_tell import would_tell
 from toolablate.traces.records import Attribution, Mechanism, ModelCall
 from toolablate.traces.terminal_text import inert, one_line, plain_text
 

@@ -14,8 +14,9 @@ from toolablate.analysis.attribution.levels import LAST_REPLY, REPEATED, SHAM, W
 from toolablate.analysis.attribution.replay_rules import OTHER_ANSWERS, before_runs, blamed_at
 from toolablate.analysis.attribution.trace_rules import lacks_packages
 from toolablate.reports.cause_wording import without_tools
-from toolablate.reports.causes import first_of, hundred, lacking, name_of, ranked, tells_form
-from toolablate.reports.changed_runs import (
+from toolablate.reports.numbers import counted as number_of
+from toolablate.reports.why.causes import first_of, hundred, lacking, name_of, ranked, tells_form
+from toolablate.reports.why.changed_runs import (
     AS_WAS,
     EARLY,
     RE_ASKED,
@@ -27,9 +28,8 @@ from toolablate.reports.changed_runs import (
     total,
     uncounted,
 )
-from toolablate.reports.named_causes import named_shares
-from toolablate.reports.numbers import counted as number_of
-from toolablate.reports.turn import MOST_SAID, NO_ANSWER, asked_at, count, redrawn_answers
+from toolablate.reports.why.named_causes import named_shares
+from toolablate.reports.why.turn import MOST_SAID, NO_ANSWER, asked_at, count, redrawn_answers
 from toolablate.traces.records import Mechanism
 from toolablate.traces.terminal_text import one_line
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence, Set
 from string import ascii_uppercase
 
 from toolablate.analysis.attribution.evidence import Explanation
-from toolablate.reports.happened import Apart, Said, answers_of, reply_of
+from toolablate.reports.why.happened import Apart, Said, answers_of, reply_of
 from toolablate.traces.records import ModelCall, ToolCall
 from toolablate.traces.terminal_text import inert, one_line, plain_text
 

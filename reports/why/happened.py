@@ -12,7 +12,7 @@ from toolablate.analysis.attribution.signals.signal_types import Form, Trouble
 from toolablate.analysis.attribution.trace_rules import ran_out, sign_of, unrecovered
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.cause_wording import answer_given, right_answer
-from toolablate.reports.turn import asked_at, count, right_before, turn_of
+from toolablate.reports.why.turn import asked_at, count, right_before, turn_of
 from toolablate.traces.records import Distraction, Event, Mechanism, ModelCall, ToolCall
 from toolablate.traces.terminal_text import one_line, plain_text
 

@@ -2,8 +2,8 @@
 
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.trace_rules import outside_signs
-from toolablate.reports.causes import POSSIBLE, Shares, as_likely, shares_of
-from toolablate.reports.happened import sign_in
+from toolablate.reports.why.causes import POSSIBLE, Shares, as_likely, shares_of
+from toolablate.reports.why.happened import sign_in
 from toolablate.traces.records import Attribution, Mechanism
 
 LEAST_LEFT = 0.03

@@ -22,7 +22,7 @@ from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.pairing import RIGHT
 from toolablate.analysis.statistics.intervals import wilson_interval
 from toolablate.reports.cause_wording import chance
-from toolablate.reports.changed_runs import (
+from toolablate.reports.why.changed_runs import (
     AFTER_FIRST,
     AS_WAS,
     IN_REPEATS,

@@ -7,10 +7,10 @@ from toolablate.analysis.attribution.replay_rules import calls_are_lock_in
 from toolablate.analysis.attribution.signals.signal_types import CallSeen
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.pairing import RIGHT
-from toolablate.reports.causes import quoted_name, unshown_by_all
-from toolablate.reports.changed_runs import BEFORE, Row
-from toolablate.reports.happened import OF_FORMS, happened, named_in_reply, own_events
-from toolablate.reports.turn import (
+from toolablate.reports.why.causes import quoted_name, unshown_by_all
+from toolablate.reports.why.changed_runs import BEFORE, Row
+from toolablate.reports.why.happened import OF_FORMS, happened, named_in_reply, own_events
+from toolablate.reports.why.turn import (
     AT_CALLS,
     Turn,
     asked_at,

@@ -7,8 +7,8 @@ from string import ascii_uppercase
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.signals.answers import numbers_of
 from toolablate.analysis.attribution.signals.signal_types import Form
-from toolablate.reports.causes import first_of
-from toolablate.reports.happened import (
+from toolablate.reports.why.causes import first_of
+from toolablate.reports.why.happened import (
     FORMS_OF,
     OF_FORMS,
     Apart,
@@ -19,7 +19,7 @@ from toolablate.reports.happened import (
     reply_of,
     stands_in_none,
 )
-from toolablate.reports.quoted import BARE_ANSWER, telling_line
+from toolablate.reports.why.quoted import BARE_ANSWER, telling_line
 from toolablate.traces.records import Mechanism, ModelCall, ToolCall
 from toolablate.traces.terminal_text import one_line, plain_text
 

@@ -9,7 +9,7 @@ from toolablate.analysis.attribution.replay_rules import due_to
 from toolablate.analysis.attribution.trace_rules import outside_signs, ran_out, unrecovered
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.cause_wording import chance
-from toolablate.reports.causes import (
+from toolablate.reports.why.causes import (
     FEW,
     POSSIBLE,
     Shares,
@@ -31,9 +31,9 @@ from toolablate.reports.causes import (
     unchanged,
     without_tools,
 )
-from toolablate.reports.changed_runs import RE_ASKED, Row, capital, levels_of, of_scores, total
-from toolablate.reports.early_answers_against import turn_against
-from toolablate.reports.happened import (
+from toolablate.reports.why.changed_runs import RE_ASKED, Row, capital, levels_of, of_scores, total
+from toolablate.reports.why.early_answers_against import turn_against
+from toolablate.reports.why.happened import (
     OF_FORMS,
     Said,
     failed_for_a_time,
@@ -42,8 +42,8 @@ from toolablate.reports.happened import (
     same_without_tools,
     sign_in,
 )
-from toolablate.reports.named_causes import LEAST_LEFT, named_shares, spoken_of
-from toolablate.reports.turn import AT_CALLS, right_until
+from toolablate.reports.why.named_causes import LEAST_LEFT, named_shares, spoken_of
+from toolablate.reports.why.turn import AT_CALLS, right_until
 from toolablate.traces.records import Attribution, Mechanism
 
 LEAST_TOLD = 0.01

@@ -8,8 +8,8 @@ from toolablate.analysis.attribution.levels import LAST_REPLY, OFFERED
 from toolablate.analysis.attribution.replay_rules import calls_are_lock_in
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.pairing import RIGHT
-from toolablate.reports.answer_source import result_with_answer, right_there, shows, stands_in, unsourced
-from toolablate.reports.causes import (
+from toolablate.reports.why.answer_source import result_with_answer, right_there, shows, stands_in, unsourced
+from toolablate.reports.why.causes import (
     Shares,
     are_few,
     as_likely,
@@ -28,7 +28,7 @@ from toolablate.reports.causes import (
     which_are_few,
     without_tools,
 )
-from toolablate.reports.changed_runs import (
+from toolablate.reports.why.changed_runs import (
     AS_WAS,
     ASKED_OTHERWISE,
     BEFORE,
@@ -42,18 +42,18 @@ from toolablate.reports.changed_runs import (
     total,
     uncounted,
 )
-from toolablate.reports.early_answers_against import NEEDS_NO_CALL, OF_RESULTS, early_answers_against, said_at_once
-from toolablate.reports.happened import Said, never_without_tools, same_without_tools
-from toolablate.reports.named_causes import named_shares, spoken_of
-from toolablate.reports.other_causes import (
+from toolablate.reports.why.early_answers_against import NEEDS_NO_CALL, OF_RESULTS, early_answers_against, said_at_once
+from toolablate.reports.why.happened import Said, never_without_tools, same_without_tools
+from toolablate.reports.why.named_causes import named_shares, spoken_of
+from toolablate.reports.why.other_causes import (
     NOT_SHOWN,
     TOO_FEW,
     others,
     side_by_side,
     told_chance,
 )
-from toolablate.reports.rests_on import WithoutRuns, speak_for, speaking_against, speaking_for, told_with
-from toolablate.reports.turn import AT_CALLS, right_until
+from toolablate.reports.why.rests_on import WithoutRuns, speak_for, speaking_against, speaking_for, told_with
+from toolablate.reports.why.turn import AT_CALLS, right_until
 from toolablate.traces.records import Attribution, Mechanism
 
 MOST_ROWS = 5
