@@ -92,6 +92,8 @@ class Evidence(EvidenceOutline):
     shapley     of its results, by their events: Shapley values of being right
     answered    what replays that ran to their end answered, as a scorer read it: of one that it could not read when it
                 was asked once more; empty where neither could be read
+    came_again  of each result after the first, by its event, how many of the replays that go on from the first had the
+                same again
     """
 
     signals: Signals
@@ -110,6 +112,7 @@ class Evidence(EvidenceOutline):
     pivotal: PivotalResult | None = None
     shapley: Mapping[int, ShapleyEstimate] = field(default_factory=dict)
     answered: Mapping[ReplayPurpose, tuple[str, ...]] = field(default_factory=dict)
+    came_again: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def called(self) -> bool:

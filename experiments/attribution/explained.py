@@ -609,6 +609,7 @@ def _evidence(seen: TrialSummary, reading: _Reading, *, at_once: bool = True) ->
         pivotal=found.pivotal,
         shapley=found.shapley,
         answered=found.answered,
+        came_again=found.came_again,
         diagnoses=tuple(reading.diagnoses.get(seen.trial, ())),
     )
 

@@ -14,7 +14,7 @@ from toolablate.analysis.attribution.trace_rules import fail_by_themselves
 from toolablate.analysis.pairing import RIGHT, counts, mean
 from toolablate.analysis.shapley import ShapleyEstimate, design, shapley_values
 from toolablate.experiments.attribution.cases import Case
-from toolablate.traces.records import Condition, ReplayPurpose, ReplayPurposeKind, ToolCall, Trace
+from toolablate.traces.records import Condition, Event, ReplayPurpose, ReplayPurposeKind, ToolCall, Trace
 from toolablate.traces.store import Counterfactual, Store, TrialSummary
 
 # Answers that could not be read, and were asked for once more.
@@ -188,6 +188,7 @@ class Replays:
     runs: Replay | None = None
     replay: Replay | None = None
     answered: Mapping[ReplayPurpose, tuple[str, ...]] = field(default_factory=dict)
+    came_again: Mapping[int, int] = field(default_factory=dict)
 
 
 def replays_of(
@@ -228,7 +229,24 @@ def replays_of(
             for purpose, some in outcomes.items()
             if purpose.kind in ANSWERED
         },
+        came_again=_came_again(case, outcomes, traces),
     )
+
+
+def _came_again(case: Case, outcomes: Outcomes, traces: Callable[[str], Trace]) -> Mapping[int, int]:
+    later = case.results[1:]
+    again = [traces(each.trial) for each in outcomes.get(AGAIN, ()) if each.value is not None] if later else []
+    if not again:
+        return {}
+    events, given = traces(case.trial).events, [_outputs(each.events) for each in again]
+    return {
+        each.event: sum(not given_there.isdisjoint(_outputs([events[each.event]])) for given_there in given)
+        for each in later
+    }
+
+
+def _outputs(events: Iterable[Event]) -> frozenset[str]:
+    return frozenset(event.output.strip() for event in events if isinstance(event, ToolCall))
 
 
 def _answer(replay: Counterfactual, re_asks: AnswerReAsks) -> str:

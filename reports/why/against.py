@@ -44,6 +44,7 @@ from toolablate.reports.why.changed_runs import (
 )
 from toolablate.reports.why.early_answers_against import NEEDS_NO_CALL, OF_RESULTS, early_answers_against, said_at_once
 from toolablate.reports.why.happened import Said, never_without_tools, same_without_tools
+from toolablate.reports.why.known import speaks_for
 from toolablate.reports.why.named_causes import named_shares, spoken_of
 from toolablate.reports.why.other_causes import (
     NOT_SHOWN,
@@ -56,7 +57,8 @@ from toolablate.reports.why.rests_on import WithoutRuns, speak_for, speaking_aga
 from toolablate.reports.why.turn import AT_CALLS, right_until
 from toolablate.traces.records import Attribution, Mechanism
 
-MOST_ROWS = 5
+MOST_ROWS, MOST_OF_EACH = 5, 2
+"""Of one cause, and of each of several that are about as likely."""
 
 
 def against(told: Explanation, rests: Sequence[WithoutRuns]) -> Iterator[Said]:
@@ -66,8 +68,13 @@ def against(told: Explanation, rests: Sequence[WithoutRuns]) -> Iterator[Said]:
     shares = named_shares(told, attribution)
     undecided = [cause for cause, _ in as_likely(shares)]
     several = (shares.cause, *undecided)
-    found: list[Said] = [line for cause in several for line in _misfits(cause, undecided, told, shares, rests)]
-    found += unshown_by_its_pair(shares.cause, attribution, evidence)
+    by_replay = attribution.method == "replay"
+    found: list[Said] = []
+    for cause in several:
+        found += speaks_for(cause, told) if undecided and by_replay else ()
+        found += _misfits(cause, undecided, told, shares, rests)
+    if not undecided:
+        found += unshown_by_its_pair(shares.cause, attribution, evidence)
     right = right_there(told) if shares.cause in ("own_error", *OF_RESULTS) else ""
     found += [*([f"{right}."] if right else []), *_answer_in_a_result(told, shares)]
     found += [line for cause in several for line in unsourced(cause, told)]
@@ -124,18 +131,12 @@ def _misfits(
     told_early = any("before any call" in each.lower() for each in of_all)
     rows = [row for row in rows if not (told_early and row.changed == BEFORE)]
     rows += _uncounted_against(cause, attribution, evidence)
-    for_others = {each.row: speak_for(each, cause, attribution.shares) for each in weighed}
-    without = {
-        each.row: f"without these it has {hundred(each.hundredths(cause))}{for_others[each.row]}" for each in weighed
-    }
-    texts = [f"{row.told} ({without[row]})" if row in without else row.told for row in rows]
-    more = f"; and {len(texts) - MOST_ROWS} more" if len(texts) > MOST_ROWS else ""
-    if texts:
-        yield f"Runs that speak against {quoted_name(cause)}: {'; '.join(texts[:MOST_ROWS])}{more}."
+    yield from _rows_told(cause, rows[: MOST_OF_EACH if undecided else MOST_ROWS], len(rows), weighed, attribution)
     if cause == "sampling_noise":
         yield from _fewer_with_calls(evidence)
     if attribution.method == "replay":
-        yield from _among_calls(cause, evidence)
+        # Of several each has its own line.
+        yield from () if undecided else _among_calls(cause, evidence)
         yield from _counted_against_chance(cause, evidence)
     if cause == shares.cause:
         yield from _answers_without_tools(cause, shares, evidence)
@@ -147,6 +148,29 @@ def _misfits(
         ]
     # Of several that are as likely each line says of which it speaks.
     yield from (f"Against {quoted_name(cause)}: {each[:1].lower()}{each[1:]}" if undecided else each for each in early)
+
+
+def _rows_told(
+    cause: Mechanism, rows: Sequence[Row], among: int, weighed: Sequence[WithoutRuns], attribution: Attribution
+) -> Iterator[str]:
+    """The first rows against a cause, how likely it is without each of those that are `weighed`, and what these speak
+    for."""
+    if not rows:
+        return
+    likely = {each.row: hundred(each.hundredths(cause)) for each in weighed if each.row in rows}
+    rivals = {each.row: speak_for(each, cause, attribution.shares) for each in weighed if each.row in rows}
+    same = len({*rivals.values()}) == 1
+    told = []
+    for row in rows:
+        rival = None if same else rivals.get(row)
+        inner = [likely[row]] if row in likely else []
+        inner += [f"for {quoted_name(rival)}"] if rival else []
+        told.append(f"{row.told} ({', '.join(inner)})" if inner else row.told)
+    how = ", with its probability without these" if likely else ""
+    more = f"; and {among - len(rows)} more" if among > len(rows) else ""
+    yield f"Runs that speak against {quoted_name(cause)}{how}: {'; '.join(told)}{more}."
+    if same and (rival := next(iter(rivals.values()))):
+        yield f"{'They speak' if len(rows) > 1 else 'This speaks'} for {quoted_name(rival)}."
 
 
 def _is_otherwise(row: Row, cause: Mechanism, evidence: Evidence) -> bool:

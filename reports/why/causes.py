@@ -148,12 +148,14 @@ def hundredths(probability: float) -> int:
 
 
 def as_likely(shares: Shares) -> tuple[tuple[Mechanism, int], ...]:
-    """Other causes that are as likely as the first, or nearly so, alone or together. What is not known is set against
-    none."""
+    """Other causes that are as likely as the first, or nearly so, alone or together; beside such a one all that are at
+    least half as likely as the first. What is not known is set against none."""
     if shares.cause == "unknown":
         return ()
     needless = () if shares.together is None else BY_CHANCE
-    return tuple(each for each in shares.others if each[0] in needless or shares.hundredths - each[1] <= CLOSE)
+    near = [each for each in shares.others if each[0] in needless or shares.hundredths - each[1] <= CLOSE]
+    half = [each for each in shares.others if 2 * each[1] >= shares.hundredths] if near else []
+    return tuple(each for each in shares.others if each in near or each in half)
 
 
 def hundred(of: int) -> str:

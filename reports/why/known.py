@@ -57,20 +57,19 @@ def known(told: Explanation) -> Iterator[Said]:
     attribution, evidence = told.explained.attribution, told.explained.evidence
     if attribution is None:
         return
-    cause = first_of(attribution)
-    if attribution.method == "replay":
-        first, *more = _measured(cause, told)
-        several = as_likely(named_shares(told, attribution))
-        yield f"For {quoted_name(cause)}: {first[:1].lower()}{first[1:]}" if several else first
-        yield from more
-    else:
+    cause, several = first_of(attribution), as_likely(named_shares(told, attribution))
+    by_replay = attribution.method == "replay"
+    if not by_replay:
         yield from _read(cause, evidence)
+    elif not several:
+        yield from _measured(cause, told)
     if cause in AT_CALLS:
         yield from _where_it_turns(cause, told)
         if never := never_without_tools(evidence):
             yield f"{never}."
     yield from _quotes(cause, told)
-    yield from raised(told)
+    if not by_replay:
+        yield from (raised(each, told) for each, _ in several)
     runs = evidence.all_runs
     if cause == "format" and evidence.score.verdict == "unparsed" and runs is not None and runs.last_reply:
         readable = len(runs.last_reply) - runs.unread
@@ -80,6 +79,18 @@ def known(told: Explanation) -> Iterator[Said]:
         yield "A reply without a readable answer was asked for it once more, and counts by that in all counts."
     for diagnosis in evidence.diagnoses:
         yield from _read_by(diagnosis)
+
+
+def speaks_for(cause: Mechanism, told: Explanation) -> Iterator[str]:
+    """What replays say for each of several causes that are about as likely."""
+    attribution = told.explained.attribution
+    assert attribution is not None
+    if cause != first_of(attribution):
+        yield raised(cause, told)
+        return
+    first, *more = _measured(cause, told)
+    yield f"For {quoted_name(cause)}: {first[:1].lower()}{first[1:]}"
+    yield from more
 
 
 def _where_it_turns(cause: Mechanism, told: Explanation) -> Iterator[str]:

@@ -90,18 +90,15 @@ def all_others(attribution: Attribution, named: Sequence[Mechanism], rest: int, 
 ALL_OTHERS = "all others"
 
 
-def raised(told: Explanation) -> Iterator[str]:
-    """What speaks for each that is as likely as the first."""
-    attribution = told.explained.attribution
+def raised(cause: Mechanism, told: Explanation) -> str:
+    """What speaks for one that is about as likely as the first."""
+    attribution, evidence = told.explained.attribution, told.explained.evidence
     assert attribution is not None
-    evidence = told.explained.evidence
-    for cause, _ in as_likely(named_shares(told, attribution)):
-        again, bare = unchanged(evidence), without_tools(evidence)
-        drawn = cause == "sampling_noise" and again and total(again).share < RIGHT
-        if drawn or (cause == "own_error" and (bare is None or bare.share >= RIGHT)):
-            yield _left_over(cause, attribution, evidence)
-            continue
-        yield f"For {quoted_name(cause)}:{_raised_by(cause, told, capitals=False)}"
+    again, bare = unchanged(evidence), without_tools(evidence)
+    drawn = cause == "sampling_noise" and again and total(again).share < RIGHT
+    if drawn or (cause == "own_error" and (bare is None or bare.share >= RIGHT)):
+        return _left_over(cause, attribution, evidence)
+    return f"For {quoted_name(cause)}:{_raised_by(cause, told, capitals=False)}"
 
 
 def _left_over(cause: Mechanism, attribution: Attribution, evidence: Evidence) -> str:

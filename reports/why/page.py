@@ -66,7 +66,9 @@ class WhyPart:
 
 
 KNOWN, SURE = "How we know", "How sure"
-AGAINST, AGAINST_EACH = "What speaks against it", "What speaks against each"
+AGAINST, AGAINST_EACH, FOR_AND_AGAINST = (
+    *("What speaks against it", "What speaks against each", "What speaks for and against each"),
+)
 
 
 def why(told: Explanation) -> tuple[WhyPart, ...]:
@@ -200,8 +202,9 @@ WITH_TOOLS_THAT_WORK = (
 
 def _against_title(told: Explanation) -> str:
     attribution = told.explained.attribution
-    several = attribution is not None and as_likely(named_shares(told, attribution))
-    return AGAINST_EACH if several else AGAINST
+    if attribution is None or not as_likely(named_shares(told, attribution)):
+        return AGAINST
+    return FOR_AND_AGAINST if attribution.method == "replay" else AGAINST_EACH
 
 
 def in_short(told: Explanation) -> str:

@@ -124,10 +124,9 @@ def told_with(found: Sequence[WithoutRuns], cause: Mechanism, with_them: Mapping
     )
 
 
-def speak_for(each: WithoutRuns, cause: Mechanism, with_them: Mapping[Mechanism, float]) -> str:
-    """`; they speak for “calling”`: what these runs make likelier beside a cause; empty of nothing."""
-    other = _moved(each, 1, cause, with_them)
-    return f"; they speak for {quoted_name(other)}" if other else ""
+def speak_for(each: WithoutRuns, cause: Mechanism, with_them: Mapping[Mechanism, float]) -> Mechanism | None:
+    """What these runs make likelier beside a cause."""
+    return _moved(each, 1, cause, with_them)
 
 
 def _moved(

@@ -17,6 +17,7 @@ from toolablate.reports.cause_wording import without_tools
 from toolablate.reports.numbers import counted as number_of
 from toolablate.reports.why.causes import first_of, hundred, lacking, name_of, ranked, tells_form
 from toolablate.reports.why.changed_runs import (
+    AFTER_FIRST,
     AS_WAS,
     EARLY,
     RE_ASKED,
@@ -188,10 +189,20 @@ def _line(row: Row, evidence: Evidence, answered: str = "") -> RunLine:
     drawn, came = redrawn_answers(evidence) if row.changed == LAST_REPLY else (0, "")
     if came and drawn == row.runs:
         answered = f": {came}"
+    if row.changed.startswith(AFTER_FIRST) and evidence.pivotal is None:
+        answered += _came_again(row, evidence)
     elsewhere = f" ({row.asked_where})" if row.elsewhere else ""
     own = number_of(round(row.runs - row.run_again), "trial")
     again = f" ({own}, {number_of(row.run_again, 'more run')})" if row.run_again else ""
     return RunLine(f"{row.name}{answered}{elsewhere}{again}{f' ({row.aside})' if row.aside else ''}", row.count)
+
+
+def _came_again(row: Row, evidence: Evidence) -> str:
+    """In how many of the runs that go on from the first result a later one, that has its answer or else is the last,
+    came again: these draw the calls for it again too."""
+    adopted, later = evidence.signals.adoption, evidence.came_again
+    event = adopted.event if adopted is not None and adopted.event in later else max(later, default=None)
+    return "" if event is None else f" (event {event}'s result came again in {later[event]} of {row.runs:g})"
 
 
 def at_other_steps(evidence: Evidence) -> Iterator[Row]:
@@ -244,8 +255,12 @@ class _Chances:
         if cause in self.said:
             return f"{name_of(cause)}, as above"
         self.said.add(cause)
-        before = f" (before: {_shown(self.before.get(cause, 0))})" if self.before else ""
-        return f"{name_of(cause)} {_shown(self.now.get(cause, 0))}{before}"
+        before = self.before.get(cause, 0) if self.before else None
+        return f"{name_of(cause)} {_with_before(self.now.get(cause, 0), before)}"
+
+
+def _with_before(now: int, before: int | None) -> str:
+    return _shown(now) if before is None else f"{_shown(now)} (before: {_shown(before)})"
 
 
 def _shown(share: int) -> str:
@@ -265,20 +280,16 @@ def _untested(chances: _Chances, evidence: Evidence, all_runs: str) -> Iterator[
     """What is left where nothing makes it right, and causes that no run takes away."""
     causes = dict.fromkeys((*chances.now, *chances.before))
     first = next(iter(chances.now), None)
-    likely = [
-        each
-        for each in causes
-        if each == first or chances.now.get(each) or chances.before.get(each, 0) >= LIKELY_BEFORE
-    ]
     rows = [row for row in levels_of(evidence) if row.changed != AS_WAS]
-    for cause in likely:
-        if cause == "own_error":
-            yield Rung(all_runs, total(rows).count if rows else "", f"{chances.told([cause])}{IF_WRONG}")
-    for cause in likely:
-        if cause not in chances.said:
+    if "own_error" in causes:
+        yield Rung(all_runs, total(rows).count if rows else "", f"{chances.told(['own_error'])}{IF_WRONG}")
+    for cause in causes:
+        likely = cause == first or chances.now.get(cause) or chances.before.get(cause, 0) >= LIKELY_BEFORE
+        if likely and cause not in chances.said:
             yield Rung(NO_RUNS, "", chances.told([cause]))
-    if chances.rest:
-        yield Rung(THE_REST, "", hundred(chances.rest))
+    before = sum(share for cause, share in chances.before.items() if cause not in chances.said)
+    if chances.rest or before:
+        yield Rung(THE_REST, "", _with_before(chances.rest, before if chances.before else None))
 
 
 LIKELY_BEFORE = 5

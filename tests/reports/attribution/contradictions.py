@@ -21,13 +21,13 @@ from toolablate.reports.terminal.explanation import MOST_LINES, explanation_view
 from toolablate.reports.why import turn
 from toolablate.reports.why.causes import CAUSES, WORDS, ranked, sides, unchanged
 from toolablate.reports.why.changed_runs import REPEATS, Row, by_calls, levels_of, uncounted
-from toolablate.reports.why.page import WhyPart, why
+from toolablate.reports.why.page import AGAINST, AGAINST_EACH, FOR_AND_AGAINST, WhyPart, why
 from toolablate.reports.why.rungs import ALL_RUNS, NOT_COUNTED, OF_THE_TURN, Rung, RunLine
 from toolablate.reports.why.turn import asked_at, split_at, turn_of
 from toolablate.traces.records import Attribution
 from toolablate.traces.store import Store
 
-AGAINST, OTHERS = "What speaks against it", "What else it may be"
+OTHERS = "What else it may be"
 PARTS = ("Verdict", "How we know", "How sure", AGAINST, OTHERS, "What would tell")
 _COUNT = re.compile(r"\b(\d+) of (\d+)\b")
 _RIGHT = re.compile(r"\b(\d+) of (\d+) right\b")
@@ -40,11 +40,15 @@ def sections(shown: str) -> dict[str, str]:
     title = ""
     for line in shown.splitlines():
         if line and not line.startswith(" "):
-            # Of several that are as likely it says `each`.
-            title = line.strip().replace("speaks against each", "speaks against it")
+            title = _title(line.strip())
         else:
             found[title] = f"{found.get(title, '')} {line.strip()}".strip()
     return found
+
+
+def _title(shown: str) -> str:
+    """Of several that are as likely the part speaks for each as well."""
+    return AGAINST if shown in (AGAINST_EACH, FOR_AND_AGAINST) else shown
 
 
 def contradictions(told: Explanation) -> list[str]:
@@ -57,7 +61,7 @@ def _of_sentences(told: Explanation, parts: tuple[WhyPart, ...], text: dict[str,
     rungs = tuple(rung for part in parts for rung in part.rungs)
     # The table stands among the sentences of a printed page.
     said = {
-        part.title.replace("each", "it"): _flat(*(getattr(each, "text", each) for each in (*part.lines, *part.notes)))
+        _title(part.title): _flat(*(getattr(each, "text", each) for each in (*part.lines, *part.notes)))
         for part in parts
     }
     whole = " ".join(said.get(part, "") for part in PARTS)
@@ -279,11 +283,12 @@ def _of_rivals(attribution: Attribution, against: str, others: str) -> Iterator[
 
 def _of_rows_for(attribution: Attribution, text: dict[str, str]) -> Iterator[str]:
     """No row that is told for a cause is told against it too."""
-    shown = re.search(r"clearest comparison[^:]*: without it (\d+ of \d+) right \(([^()]*)\)", text["How we know"])
+    told = f"{text['How we know']} {text.get(AGAINST, '')}"
+    shown = re.search(r"clearest comparison[^:]*: without it (\d+ of \d+) right \(([^()]*)\)", told)
     first = CAUSES[ranked(attribution)[0][0]][0]
     against = text.get(AGAINST, "").partition(f"Runs that speak against “{first}”")[2].partition("Runs that")[0]
-    against = against.partition("What outweighs it")[0]
-    fits = shown and "does not show it" not in text["How we know"] and "No single kind" not in text["How we know"]
+    against = against.partition("What outweighs it")[0].partition("For “")[0]
+    fits = shown and "does not show it" not in told and "No single kind" not in told
     if shown and fits and re.search(rf"[:;] {re.escape(f'{shown[2]}: {shown[1]}')} right", against):
         yield f"for and against: {shown[0]}: {against}"
 

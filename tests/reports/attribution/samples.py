@@ -175,8 +175,9 @@ _CHANCE = re.compile(
 
 def chances_of(told: Explanation) -> dict[str, tuple[str, str]]:
     """By the name of a cause its probability in the table, and that before its runs."""
-    named = {name: (now, before) for rung in rungs_of(told) for name, now, before in _CHANCE.findall(rung.cause)}
-    return named | {rung.taken: (rung.cause, "") for rung in rungs_of(told) if rung.taken == THE_REST}
+    # What is left is at no rung, so that its line is its name.
+    said = (f"{THE_REST} {rung.cause}" if rung.taken == THE_REST else rung.cause for rung in rungs_of(told))
+    return {name: (now, before) for each in said for name, now, before in _CHANCE.findall(each)}
 
 
 def of_search(score_right: int, score_of: int) -> Replay:

@@ -22,7 +22,7 @@ def weighed_otherwise(
     if not chances:
         return
     now, before = ({name: _hundredths(each[at]) for name, each in chances.items()} for at in (0, 1))
-    if sum(now.values()) != 100 or sum(before.values()) > 100:
+    if sum(now.values()) != 100 or sum(before.values()) not in (0, 100):
         yield f"probabilities that add to {sum(now.values())}, before {sum(before.values())}: {rungs}"
     said = dict(re.findall(r"It may be ([^(]*) \([^)]*\): (\d?\.\d+)", text.get("What else it may be", "")))
     first = re.search(r"Probability (\d?\.\d+)", text["Verdict"])
