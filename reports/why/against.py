@@ -49,7 +49,6 @@ from toolablate.reports.why.named_causes import named_shares, spoken_of
 from toolablate.reports.why.other_causes import (
     NOT_SHOWN,
     TOO_FEW,
-    others,
     side_by_side,
     told_chance,
 )
@@ -57,6 +56,7 @@ from toolablate.reports.why.rests_on import WithoutRuns, speak_for, speaking_aga
 from toolablate.reports.why.turn import AT_CALLS, right_until
 from toolablate.traces.records import Attribution, Mechanism
 
+WITHOUT_THESE = ", with its probability without these"
 MOST_ROWS, MOST_OF_EACH = 5, 2
 """Of one cause, and of each of several that are about as likely."""
 
@@ -83,10 +83,9 @@ def against(told: Explanation, rests: Sequence[WithoutRuns]) -> Iterator[Said]:
         listed = " and ".join(f"{name_of(each)} ({told_chance(attribution.shares.get(each, 0.0))})" for each in beside)
         found.append(f"The runs that decide it are without {listed} too.")
     found = found or [*_stragglers(shares.cause, attribution, evidence)]
-    if found or not any(others(told)):
-        yield from found or ["Nothing found."]
+    yield from found or ["Nothing found."]
     if found and not undecided and (outweighing := speaking_for(shares.cause, rests, shares.hundredths)):
-        yield f"What outweighs it: {told_with(outweighing, shares.cause, attribution.shares)}."
+        yield f"What outweighs it{WITHOUT_THESE}: {told_with(outweighing, shares.cause)}."
 
 
 def _stragglers(cause: Mechanism, attribution: Attribution, evidence: Evidence) -> Iterator[str]:
@@ -124,7 +123,6 @@ def _misfits(
         if each.row not in shown and _is_otherwise(each.row, cause, evidence)
     ]
     rows = [each.row for each in weighed] or _rows_against(cause, attribution, evidence)
-    rows += _ignoring(cause, evidence)
     early = list(early_answers_against(cause, told))
     # Early answers before any call are a row as well.
     of_all = [line for each in (shares.cause, *undecided) for line in early_answers_against(each, told)]
@@ -132,6 +130,10 @@ def _misfits(
     rows = [row for row in rows if not (told_early and row.changed == BEFORE)]
     rows += _uncounted_against(cause, attribution, evidence)
     yield from _rows_told(cause, rows[: MOST_OF_EACH if undecided else MOST_ROWS], len(rows), weighed, attribution)
+    yield from (
+        f"Against {quoted_name(cause)}, though not counted ({row.aside}): {replace(row, aside='').told}."
+        for row in _ignoring(cause, evidence)
+    )
     if cause == "sampling_noise":
         yield from _fewer_with_calls(evidence)
     if attribution.method == "replay":
@@ -166,7 +168,7 @@ def _rows_told(
         inner = [likely[row]] if row in likely else []
         inner += [f"for {quoted_name(rival)}"] if rival else []
         told.append(f"{row.told} ({', '.join(inner)})" if inner else row.told)
-    how = ", with its probability without these" if likely else ""
+    how = WITHOUT_THESE if likely else ""
     more = f"; and {among - len(rows)} more" if among > len(rows) else ""
     yield f"Runs that speak against {quoted_name(cause)}{how}: {'; '.join(told)}{more}."
     if same and (rival := next(iter(rivals.values()))):

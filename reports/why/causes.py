@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from toolablate.analysis.attribution.evidence import Evidence
+from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.level_chances import LevelTally, odds_of_low
 from toolablate.analysis.attribution.levels import (
     AGAIN,
@@ -16,7 +16,14 @@ from toolablate.analysis.attribution.levels import (
     swapped_results,
     told_levels,
 )
-from toolablate.analysis.attribution.replay_rules import LIKELY, deciding, levels_without, taken_together
+from toolablate.analysis.attribution.replay_rules import (
+    LIKELY,
+    calls_are_lock_in,
+    deciding,
+    due_to,
+    levels_without,
+    taken_together,
+)
 from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.pairing import RIGHT
@@ -43,7 +50,7 @@ FEW = 8
 
 POSSIBLE = 10
 """Other causes are named from so many hundredths on."""
-CLOSE = 10
+CLOSE = 15
 """Two that are as many hundredths apart, or fewer, are not ranked."""
 
 WORDS: tuple[tuple[float, str], ...] = (
@@ -171,10 +178,23 @@ def quoted_name(cause: Mechanism) -> str:
     return f"“{name_of(cause)}”"
 
 
-def defined(cause: Mechanism) -> str:
+def defined(cause: Mechanism, told: Explanation) -> str:
     """`computational lock-in (its own computation cost it the right answer)`, for where it is used first."""
-    name, what = CAUSES[cause]
-    return f"{name} ({what})"
+    return f"{name_of(cause)} ({what_it_is(cause, told)})"
+
+
+def what_it_is(cause: Mechanism, told: Explanation) -> str:
+    """Of a lock-in whether it was what its code gave, or that it computed at all."""
+    return COMPUTING_AT_ALL if cause == "lock_in" and computes_at_all(told) else CAUSES[cause][1]
+
+
+COMPUTING_AT_ALL = "that it turned to its own computation, whatever this gave, cost it the right answer"
+
+
+def computes_at_all(told: Explanation) -> bool:
+    """Whether most of the probability of a lock-in is that of calling its code, whatever this gave."""
+    evidence = told.explained.evidence
+    return calls_are_lock_in(evidence) and due_to("calling", "lock_in", evidence, told.rates) > RIGHT
 
 
 def not_apart(cause: Mechanism, evidence: Evidence) -> tuple[Mechanism, ...]:

@@ -164,6 +164,7 @@ def _of_a_difference(cause: Mechanism, rows: list[Row], told: Explanation) -> It
         if not shown or min(row.runs for row in rows) < FEW:
             few = which_are_few(total(gone), total(there))
             without, with_it = (f"{total(side).came}{_interval(total(side))}" for side in (gone, there))
+            yield from [] if shown else ["No two kinds of run show it by themselves."]
             yield f"All its runs together: without it {without}, with it {with_it}{few}."
     elif not shown:
         yield "No run shows it: it is what the other runs leave."
@@ -190,10 +191,10 @@ def _of_calls(told: Explanation) -> Iterator[str]:
     whole = dict(ranked(attribution))["lock_in"]
     part = whole * due_to("calling", "lock_in", evidence, told.rates)
     if part >= LEAST_PART:
-        ignoring = capital(of_scores(IGNORING, evidence.ignore_tools, evidence).told)
+        ignoring = of_scores(IGNORING, evidence.ignore_tools, evidence).told
         yield (
-            f"{chance(part)} of the {chance(whole)} is for calling its code at all, whatever this gave. {ignoring}, so"
-            " that this counts as its computation."
+            f"{chance(part)} of the {chance(whole)} is for calling its code at all, whatever this gave. It is no"
+            f" {quoted_name('calling')}, as its answer comes back where this is set aside: {ignoring}."
         )
 
 

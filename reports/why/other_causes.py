@@ -61,7 +61,7 @@ def others(told: Explanation) -> Iterator[Said]:
     for cause, hundredths in shares.others:
         if cause not in undecided and hundredths >= least:
             turned = "".join(f" But {each[:1].lower()}{each[1:]}" for each in turn_against(cause, told))
-            yield f"It may be {defined(cause)}: {hundred(hundredths)}.{_raised_by(cause, told)}{turned}"
+            yield f"It may be {defined(cause, told)}: {hundred(hundredths)}.{_raised_by(cause, told)}{turned}"
     if shares.rest and (attribution.method != "replay" or shares.cause == "unknown"):
         # Elsewhere it is a line of the table of runs.
         yield f"{capital(all_others(attribution, shares.named, shares.rest, evidence))}: {hundred(shares.rest)}."
@@ -70,7 +70,8 @@ def others(told: Explanation) -> Iterator[Said]:
     fault = attribution.shares.get("tool_fault", 0.0)
     passing = failed_for_a_time(evidence) if not unrecovered(evidence.signals.troubles) else ""
     if attribution.method == "replay" and fault < LEAST_TOLD and passing:
-        yield f"As the cause, that {passing} and worked again has a probability under {chance(LEAST_TOLD)}."
+        hardly = f"has a probability under {chance(LEAST_TOLD)} as the cause{_at_once(evidence)}"
+        yield f"That {passing} and worked again {hardly}."
     yield from _on_the_same_rows(shares, evidence)
 
 
@@ -88,6 +89,12 @@ def all_others(attribution: Attribution, named: Sequence[Mechanism], rest: int, 
 
 
 ALL_OTHERS = "all others"
+
+
+def _at_once(evidence: Evidence) -> str:
+    """Where it was mostly wrong before any tool failed."""
+    asked, right = evidence.at_outset
+    return f": before any call {right:g} of {asked} early answers are right" if 2 * right < asked else ""
 
 
 def raised(cause: Mechanism, told: Explanation) -> str:
@@ -127,7 +134,7 @@ def _signs_of_others(told: Explanation, attribution: Attribution, shares: Shares
 
     def sign(cause: Mechanism, what: str, *more: str) -> str:
         likely = f": {told_chance(attribution.shares.get(cause, 0.0))}" if by_replay else ""
-        return "; ".join((f"of {defined(cause)}{likely}, as {what}", *more))
+        return "; ".join((f"of {defined(cause, told)}{likely}, as {what}", *more))
 
     # What a reply without a readable answer took up may be right.
     if adopted is not None and adopted.is_new and evidence.score.verdict != "unparsed":

@@ -21,7 +21,7 @@ from toolablate.reports.cause_wording import chance
 from toolablate.reports.why.against import against
 from toolablate.reports.why.answer_source import course
 from toolablate.reports.why.causes import (
-    CAUSES,
+    POSSIBLE,
     Shares,
     as_likely,
     bears_difference,
@@ -35,6 +35,7 @@ from toolablate.reports.why.causes import (
     ranked,
     sides,
     tells_form,
+    what_it_is,
 )
 from toolablate.reports.why.changed_runs import capital, replays_of, total
 from toolablate.reports.why.happened import (
@@ -50,7 +51,7 @@ from toolablate.reports.why.quoted import BARE_ANSWER, cut
 from toolablate.reports.why.rests_on import WithoutRuns, how_much, rests_on
 from toolablate.reports.why.rungs import Rung, at_other_steps, in_hundredths, rungs
 from toolablate.reports.why.would_tell import would_tell
-from toolablate.traces.records import Attribution, Mechanism, ModelCall
+from toolablate.traces.records import Mechanism, ModelCall
 from toolablate.traces.terminal_text import inert, one_line, plain_text
 
 
@@ -87,11 +88,14 @@ def why(told: Explanation) -> tuple[WhyPart, ...]:
     parts = tuple(part for part in (verdict, *more) if part.lines or part.rungs or part.notes)
     if attribution is None or attribution.method != "replay":
         return parts
-    return tuple(_with_names(parts, attribution))
+    return tuple(_with_names(parts, told))
 
 
 RUN_AGAIN, OTHER_TRIALS = "The question was run again with", "Other trials of the question have"
-LEAD = "{} more and more taken away. What is taken away where answers turn right is likely what made it wrong."
+LEAD = (
+    "{} more and more taken away. What made it wrong is likely what is taken away where answers turn right, and stay"
+    " right below."
+)
 RIGHT_RUNS, TAKEN_AWAY = "Right", "Taken away, more and more"
 THE_CAUSE = "the cause, if answers turn right there"
 
@@ -106,10 +110,12 @@ def _known(told: Explanation) -> WhyPart:
     return WhyPart(KNOWN, (lead,), heads, table, tuple(known(told)))
 
 
-def _with_names(parts: Sequence[WhyPart], attribution: Attribution) -> Iterator[WhyPart]:
+def _with_names(parts: Sequence[WhyPart], told: Explanation) -> Iterator[WhyPart]:
     """With what each cause of the table is that is not improbable, and that no sentence defines."""
+    attribution = told.explained.attribution
+    assert attribution is not None
     said = " ".join(str(line) for part in parts for line in (*part.lines, *part.notes))
-    likely = [CAUSES[cause] for cause, share in ranked(attribution) if share >= LEAST_DEFINED]
+    likely = [(name_of(each), what_it_is(each, told)) for each, share in ranked(attribution) if share >= LEAST_DEFINED]
     unsaid = [f"“{name}”: {what}" for name, what in likely if f"{name} (" not in said]
     for part in parts:
         notes = (f"In the table, {'; '.join(unsaid)}.", *part.notes) if part.rungs and unsaid else part.notes
@@ -129,7 +135,7 @@ def _how_sure(told: Explanation, rests: Sequence[WithoutRuns]) -> Iterator[str]:
         yield _of_form(sum(evidence.re_asked), len(evidence.re_asked))
         yield _how(told, of_others=True)
         return
-    yield from how_much(rests, shares)
+    yield from how_much(rests, shares, attribution.shares)
     yield from _held_by_before(shares, told)
     yield _how(told)
     swapped = any(not (row.without_calls or row.is_early) for row in sides("calling", evidence)[0])
@@ -141,13 +147,13 @@ def _how_sure(told: Explanation, rests: Sequence[WithoutRuns]) -> Iterator[str]:
 def _how(told: Explanation, *, of_others: bool = False) -> str:
     whose, known = " of these" if of_others else "", OF_STORE if told.rates.store else OF_ANY
     return (
-        f"“Before”{whose} is the probability before the counts of these runs: by how often taking the cause away"
-        f" changed answers, {known}, and by where early answers turn wrong."
+        f"“Before”{whose} is the probability before the runs of the table: by how often a cause was one {known}, and by"
+        " where this trial's early answers turn wrong."
     )
 
 
-OF_STORE = "in the replayed trials of this store, or in any store where these are few"
-OF_ANY = "as it is assumed of any store"
+OF_STORE = "in the other replayed trials of this store (in any store where these are few)"
+OF_ANY = "in any store"
 
 
 def _held_by_before(shares: Shares, told: Explanation) -> Iterator[str]:
@@ -235,9 +241,10 @@ def _several(shares: Shares, naming: Callable[[Mechanism], str]) -> str:
 
 
 def _less_likely(shares: Shares) -> str:
-    """The other causes that the page speaks of, where it is undecided between several."""
+    """The other causes that the page speaks of."""
     several = (shares.cause, *(cause for cause, _ in as_likely(shares)))
-    named = [f"{name_of(each)} ({hundred(share)})" for each, share in shares.others if each not in several]
+    found = [each for each in shares.others if each[0] not in several and each[1] >= POSSIBLE]
+    named = [f"{name_of(each)} ({hundred(share)})" for each, share in found]
     return f" Less likely: {', '.join(named)}." if named else ""
 
 
@@ -263,10 +270,11 @@ def _verdict(told: Explanation) -> Iterator[Said]:
     sure = how_sure(shares.hundredths / 100)
     if as_likely(shares):
         first = capital(clause) if shares.cause in BY_CHANCE else f"If it was {name_of(shares.cause)}: {clause}"
-        yield f"Undecided{_several(shares, defined)}{basis}.{_less_likely(shares)} {first}."
+        named = _several(shares, lambda each: defined(each, told))
+        yield f"Undecided{named}{basis}.{_less_likely(shares)} {first}."
     else:
         start = f"{capital(sure)} " if sure else NONE_LIKELY
-        named, sure = defined(shares.cause), f"Probability {shares.probability}{basis}."
+        named, sure = defined(shares.cause, told), f"Probability {shares.probability}{basis}.{_less_likely(shares)}"
         # What needs no tool is not shown by what was called or found.
         rest = f". {sure} {capital(clause)}." if shares.cause in BY_CHANCE else f": {clause}. {sure}"
         yield f"{start}{named}{rest}"

@@ -6,7 +6,7 @@ from typing import Literal
 
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.replay_rules import blame_without
-from toolablate.reports.why.causes import CLOSE, Shares, as_likely, hundred, hundredths, name_of, quoted_name
+from toolablate.reports.why.causes import CLOSE, Shares, as_likely, hundred, hundredths, name_of
 from toolablate.reports.why.changed_runs import Row, levels_of
 from toolablate.reports.why.rungs import at_other_steps
 from toolablate.traces.records import Mechanism
@@ -41,11 +41,14 @@ def rests_on(told: Explanation) -> tuple[WithoutRuns, ...]:
 
 
 def _told(each: WithoutRuns, cause: Mechanism) -> str:
-    share = each.hundredths(cause)
+    return _shown(each.hundredths(cause))
+
+
+def _shown(share: int) -> str:
     return hundred(share) if share else "under .01"
 
 
-def how_much(found: Sequence[WithoutRuns], shares: Shares) -> Iterator[str]:
+def how_much(found: Sequence[WithoutRuns], shares: Shares, with_them: Mapping[Mechanism, float]) -> Iterator[str]:
     """Whether a single kind of run decides; nothing of a single kind."""
     cause = shares.cause
     if len(found) < 2:
@@ -68,20 +71,23 @@ def how_much(found: Sequence[WithoutRuns], shares: Shares) -> Iterator[str]:
     least = min(found, key=lambda each: each.hundredths(cause))
     lost, second = shares.hundredths - least.hundredths(cause), _second(least, cause)
     runs, share = f"runs {least.row.name} ({least.row.bare})", _told(least, cause)
+    rival = _moved(least, -1, cause, with_them)
+    raised = (
+        f", and {name_of(rival)} {_told(least, rival)} in place of {_shown(hundredths(with_them.get(rival, 0.0)))}"
+        if rival
+        else ""
+    )
     if least.hundredths(cause) - least.hundredths(second) <= CLOSE:
         yield (
             f"It rests on {runs}: without these it would be undecided ({name_of(cause)} {share}; {name_of(second)}"
             f" {_told(least, second)})."
         )
     elif lost >= MUCH and least.hundredths(cause) < STILL_SURE:
-        yield (
-            f"It rests mostly on {runs}, which speak against {quoted_name(second)}: without these it would still be the"
-            f" likeliest, with {share} (next {name_of(second)}, {_told(least, second)})."
-        )
+        yield (f"It rests mostly on {runs}: without these it would still be the likeliest, with {share}{raised}.")
     elif lost >= FELT:
         yield (
             f"It rests on no single kind of run. Were {runs} not there, it would still be the likeliest, with"
-            f" {share} (next {name_of(second)}, {_told(least, second)})."
+            f" {share}{raised}."
         )
     else:
         yield "It rests on no single kind of run: without any one of them it is about as likely."
@@ -116,12 +122,9 @@ def speaking_against(cause: Mechanism, found: Sequence[WithoutRuns], likely: int
     return sorted(against, key=lambda each: -each.hundredths(cause))
 
 
-def told_with(found: Sequence[WithoutRuns], cause: Mechanism, with_them: Mapping[Mechanism, float]) -> str:
-    """`with its last reply drawn again: 0 of 4 right, which speaks against “sampling noise”; ...`, of the first few."""
-    against = {each.row: _moved(each, -1, cause, with_them) for each in found[:MOST]}
-    return "; ".join(
-        f"{row.told}{f', which speaks against {quoted_name(other)}' if other else ''}" for row, other in against.items()
-    )
+def told_with(found: Sequence[WithoutRuns], cause: Mechanism) -> str:
+    """`with its last reply drawn again: 0 of 4 right (.60); ...`, of the first few."""
+    return "; ".join(f"{each.row.told} ({_told(each, cause)})" for each in found[:MOST])
 
 
 def speak_for(each: WithoutRuns, cause: Mechanism, with_them: Mapping[Mechanism, float]) -> Mechanism | None:
@@ -132,15 +135,16 @@ def speak_for(each: WithoutRuns, cause: Mechanism, with_them: Mapping[Mechanism,
 def _moved(
     each: WithoutRuns, sign: Literal[1, -1], cause: Mechanism, with_them: Mapping[Mechanism, float]
 ) -> Mechanism | None:
-    """The other cause that these runs make likelier by most (1), or less likely (-1); None where they move none by a
-    hundredth."""
+    """The other cause that these runs make likelier by most (1), or less likely (-1); None of less than half of what
+    they move this one by."""
     moved = {
         other: sign * (with_them.get(other, 0.0) - each.shares.get(other, 0.0))
         for other in {**with_them, **each.shares}
         if other != cause
     }
+    own = abs(with_them.get(cause, 0.0) - each.shares.get(cause, 0.0))
     most = max(moved, key=lambda other: moved[other], default=None)
-    return most if most is not None and moved[most] >= 0.01 else None
+    return most if most is not None and moved[most] >= max(0.01, own / 2) else None
 
 
 MOST = 3

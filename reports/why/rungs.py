@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from toolablate.analysis.attribution.change_rates import Part
 from toolablate.analysis.attribution.decomposition import ToolKind
-from toolablate.analysis.attribution.evidence import Evidence, Explanation
+from toolablate.analysis.attribution.evidence import KINDS, Evidence, Explanation
 from toolablate.analysis.attribution.levels import LAST_REPLY, REPEATED, SHAM, WITHOUT_TOOLS, Level, told_levels
 from toolablate.analysis.attribution.replay_rules import OTHER_ANSWERS, before_runs, blamed_at
 from toolablate.analysis.attribution.trace_rules import lacks_packages
@@ -54,8 +54,8 @@ class Rung:
     rows: tuple[RunLine, ...] = ()
 
 
-NOT_COUNTED, OF_THE_TURN = "Not counted", "Only for where it turns wrong"
-ALL_RUNS, NO_RUNS, THE_REST = "all runs together", "no run tests it", "all other causes together"
+NOT_COUNTED, OF_THE_TURN = "Not counted", "Counted in “before” alone, by where it turns wrong"
+ALL_RUNS, NO_RUNS, THE_REST = "all runs together", "no run tests it", "causes not listed"
 
 TAKEN: Mapping[Part, str] = {
     "again": "nothing",
@@ -72,8 +72,7 @@ TAKEN: Mapping[Part, str] = {
 }
 """What a rung is called, by what was at work."""
 ANY_RESULT = "any result of its calls"
-OF_FIRST_REPLY = "a part of sampling noise"
-OF_NO_CAUSE = "no cause of its own, as it calls still"
+OF_NO_CAUSE = "no cause by itself: calls are still made"
 BUT_OF_FORM = " but those asked for its form"
 IF_WRONG = ", if all kinds are mostly wrong"
 
@@ -104,8 +103,11 @@ def rungs(told: Explanation) -> Iterator[Rung]:
         rows = list(found)
         both = len(placebos) > 1
         causes: list[Mechanism] = ["interaction"] if both else [*_causes_at(new, rows, evidence)]
-        told_here = OF_FIRST_REPLY if new == ("first_reply",) else chances.told(causes) or OF_NO_CAUSE
-        yield Rung(_taken(new, placebos, empty, first=not gone), total(rows).count, told_here, _lines(found, evidence))
+        if new == ("first_reply",):
+            causes = ["sampling_noise"]
+        told_here = chances.told(causes) or OF_NO_CAUSE
+        taken = _taken(new, placebos, empty, evidence, first=not gone, drawn=any(not row.is_early for row in rows))
+        yield Rung(taken, total(rows).count, told_here, _lines(found, evidence))
         gone |= {*new} - ({"calling"} if empty else set())
     yield from _untested(chances, evidence, f"{ALL_RUNS}{BUT_OF_FORM if of_form else ''}")
     for title, others in ((NOT_COUNTED, left), (OF_THE_TURN, at_other_steps(evidence))):
@@ -150,16 +152,33 @@ def _tested(level: Level, evidence: Evidence) -> tuple[tuple[Part, ...], tuple[T
     return parts, placebos if apart and not (lacking and len(placebos) > 1) else (), level.what == SHAM
 
 
-def _taken(parts: Sequence[Part], placebos: Sequence[ToolKind], empty: bool, *, first: bool) -> str:
+def _taken(
+    parts: Sequence[Part],
+    placebos: Sequence[ToolKind],
+    empty: bool,
+    evidence: Evidence,
+    *,
+    first: bool,
+    drawn: bool,
+) -> str:
     """`what its code gave, alone`; of two kinds of tools, each taken away alone before, `both`."""
     if parts == ("again",):
-        why = "its code fails there too" if placebos else "drawn again"
+        why = "its code fails there too" if placebos else "drawn again" if drawn else "asked at once"
         return f"{TAKEN['again']}{'' if first else ' more'} ({why})"
+    named = {**TAKEN, **_gave_nothing(evidence)}
     if placebos:
-        return f"{TAKEN[placebos[0]]}, alone" if len(placebos) == 1 else "both of these"
-    named = {**TAKEN, "calling": ANY_RESULT} if empty else TAKEN
+        return f"{named[placebos[0]]}, alone" if len(placebos) == 1 else "both of these"
+    if empty:
+        named["calling"] = ANY_RESULT
     *some, last = (named[each] for each in parts if each != "again")
     return f"{', '.join(some)} and {last}" if some else last
+
+
+def _gave_nothing(evidence: Evidence) -> dict[Part, str]:
+    """Of kinds of tools of which no call gave anything, so that a result is what runs with other results add."""
+    gave = {KINDS[call.form] for call in evidence.signals.calls if call.gave}
+    of: dict[Part, str] = {"search": "its search", "code": "its code", "other": "its other tools"}
+    return {part: f"that {tool} gave nothing" for part, tool in of.items() if part not in gave}
 
 
 def _lines(rows: Mapping[Row, Level], evidence: Evidence) -> tuple[RunLine, ...]:

@@ -94,7 +94,7 @@ def _changes_nothing(test: _Test, told: Explanation) -> bool:
     return len(found) == 2 and found[0][0] == found[1][0] and abs(found[0][1] - found[1][1]) < LEAST_CHANGE
 
 
-LEAST_CHANGE = 0.1
+LEAST_CHANGE = 0.3
 
 
 def _either_way(test: _Test, told: Explanation) -> str:
@@ -221,6 +221,16 @@ def _tests(told: Explanation) -> Iterator[_Test]:
 
     found = [(rival, test) for rival in rivals if (test := _test(first, rival, told)) is not None]
     yield from (test for _, test in sorted(found, key=worth, reverse=True))
+    yield from _after_first_result([first, *rivals], told)
+
+
+def _after_first_result(causes: list[Mechanism], told: Explanation) -> Iterator[_Test]:
+    """Later calls drawn again too, where no other replays tell more: with chance among the likeliest two."""
+    first = next((number for number, event in enumerate(told.conversation) if isinstance(event, ToolCall)), None)
+    after = None if first is None else reply_after(first, told)
+    if after is not None and "sampling_noise" in causes[:2]:
+        (other, *_) = (each for each in causes if each != "sampling_noise")
+        yield _Test(after, "", f"that keep all up to event {after - 1}", "sampling_noise", other)
 
 
 def _so_far(test: _Test, told: Explanation) -> Row | None:

@@ -236,10 +236,10 @@ def _of_the_verdict(attribution: Attribution, verdict: str) -> Iterator[str]:
     unsure, unknown = "No cause is more likely than not" in verdict, "not known" in verdict
     if not undecided and (most < 0.5) != unsure and not unknown:
         yield f"a word for how sure, or none, at {most}: {verdict}"
-    if undecided and most >= 0.56:
+    if undecided and most >= 0.59:
         yield f"undecided at {most}: {verdict}"
     next_most = max((share for each, share in shares.items() if CAUSES[each][0] not in first), default=0.0)
-    if most - next_most < 0.09 and next_most >= 0.11 and not unknown:
+    if most - next_most < 0.14 and next_most >= 0.11 and not unknown:
         yield f"ranked, with {most} and {next_most}: {verdict}"
     needless = sum(shares.get(each, 0.0) for each in BY_CHANCE)
     other = ranked(attribution)[0][0] not in (*BY_CHANCE, "unknown")

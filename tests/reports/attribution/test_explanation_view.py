@@ -173,7 +173,7 @@ def test_a_trial_is_told_in_parts() -> None:
     assert part(told, "Verdict") == (
         "Very likely retrieval distraction (what a search or page gave cost it the right answer): web_search gave its"
         " wrong answer, molecular nitrogen (event 1), a misleading result believed. Probability .82, from the 36"
-        " answers counted below, and from its early answers. Its last reply says, which need not be why:"
+        " answers counted below, and from its early answers. Less likely: computational lock-in (.15). Its last reply says, which need not be why:"
         " event 2: │ By what I found it is molecular nitrogen."
     )
     assert [(rung.taken, rung.came, rung.cause) for rung in rungs_of(told)] == [
@@ -223,7 +223,7 @@ def test_a_cause_that_no_run_shows_is_not_said_to_have_made_it_wrong() -> None:
     same = Replay(rollouts={frozenset(): (0.0,) * 4, frozenset({"search"}): (0.0,) * 4})
     told = explanation(explained(evidence(inputs=inputs(replay=same), pivotal=None)))
     assert part(told, "How we know").startswith(
-        "All its runs together: without it 11 of 16 right (44 to 86 %), with it 0 of 12 right (0 to 24 %)."
+        "No two kinds of run show it by themselves. All its runs together: without it 11 of 16 right (44 to 86 %), with it 0 of 12 right (0 to 24 %)."
     )
     assert "The runs that differ least do not show “retrieval distraction”: " in part(told, "What speaks against it")
 

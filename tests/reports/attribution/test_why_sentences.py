@@ -481,8 +481,8 @@ def test_calls_that_are_named_with_the_computation_are_said_to_be() -> None:
             ignore_tools=ignoring,
         )
         counted = (
-            r"\.\d+ of the \.\d+ is for calling its code at all, whatever this gave. Told to ignore its tool results: 2 of 2"
-            " right, so that this counts as its computation."
+            r"\.\d+ of the \.\d+ is for calling its code at all, whatever this gave. It is no “calling”, as its answer comes"
+            " back where this is set aside: told to ignore its tool results: 2 of 2 right."
         )
         assert bool(re.search(counted, part(told, "How we know"))) == said
         assert contradictions(told) == []
