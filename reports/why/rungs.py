@@ -30,7 +30,7 @@ from toolablate.reports.why.changed_runs import (
     uncounted,
 )
 from toolablate.reports.why.named_causes import named_shares
-from toolablate.reports.why.turn import MOST_SAID, NO_ANSWER, asked_at, count, redrawn_answers
+from toolablate.reports.why.turn import MOST_SAID, NO_ANSWER, asked_at, count, redrawn_answers, turn_of
 from toolablate.traces.records import Mechanism
 from toolablate.traces.terminal_text import one_line
 
@@ -217,10 +217,11 @@ def _line(row: Row, evidence: Evidence, answered: str = "") -> RunLine:
 
 
 def _came_again(row: Row, evidence: Evidence) -> str:
-    """In how many of the runs that go on from the first result a later one, that has its answer or else is the last,
-    came again: these draw the calls for it again too."""
-    adopted, later = evidence.signals.adoption, evidence.came_again
-    event = adopted.event if adopted is not None and adopted.event in later else max(later, default=None)
+    """In how many of the runs that go on from the first result a later one came again, that has its answer, or at which
+    early answers turn wrong: these draw the calls for it again too."""
+    later, adopted, turn = evidence.came_again, evidence.signals.adoption, turn_of(evidence)
+    at = [adopted.event] if adopted is not None else [call for call in later if turn is not None and turn.holds(call)]
+    event = next((each for each in at if each in later), None)
     return "" if event is None else f" (event {event}'s result came again in {later[event]} of {row.runs:g})"
 
 

@@ -196,7 +196,7 @@ def test_a_trial_is_told_in_parts() -> None:
         ),
         ("no run tests it", "", "computational lock-in .15 (before: under .01)"),
         ("Not counted", "", ""),
-        ("Only for where it turns wrong", "", ""),
+        ("Counted in “before” alone, by where it turns wrong", "", ""),
     ]
     assert part(told, "How we know") == (
         "The clearest comparison, in which this alone differs: without it 3 of 4 right (with no result at event 1), with it"
@@ -208,7 +208,7 @@ def test_a_trial_is_told_in_parts() -> None:
         " event 0, calls web_search: │ which gas do plants take"
         " event 1, web_search gives: │ Plants take molecular nitrogen from the air."
     )
-    assert part(told, "What speaks against it") == ""
+    assert part(told, "What speaks against it") == "Nothing found."
     assert part(told, "What else it may be") == (
         "It may be computational lock-in (its own computation cost it the right answer): .15. No row tests it apart."
     )

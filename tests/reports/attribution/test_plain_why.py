@@ -246,7 +246,7 @@ FAULTS: Mapping[str, tuple[str, Any]] = {
     "nothing found, and something": ("why.against.same_without_tools", lambda _: "Nothing found"),
     "defined twice": (
         "why.other_causes.defined",
-        lambda _: "chance (it can do this question, and asked again it would",
+        lambda *_: "chance (it can do this question, and asked again it would",
     ),
     "a fall where none is known": ("html.beliefs.turn_of", lambda _: Turn(0, 1, Count(1, 1), Count(0, 1), 1.0)),
     "another turn in lists": ("why.turn.as_told", lambda found, _: found.model_copy(update={"turned_at": 99})),
