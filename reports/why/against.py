@@ -166,8 +166,8 @@ def _rows_told(
     for row in rows:
         rival = None if same else rivals.get(row)
         inner = [likely[row]] if row in likely else []
-        inner += [f"for {quoted_name(rival)}"] if rival else []
-        told.append(f"{row.told} ({', '.join(inner)})" if inner else row.told)
+        inner += [f"these favour {quoted_name(rival)}"] if rival else []
+        told.append(f"{row.told} ({'; '.join(inner)})" if inner else row.told)
     how = WITHOUT_THESE if likely else ""
     more = f"; and {among - len(rows)} more" if among > len(rows) else ""
     yield f"Runs that speak against {quoted_name(cause)}{how}: {'; '.join(told)}{more}."

@@ -169,6 +169,10 @@ def hundred(of: int) -> str:
     return chance(of / 100)
 
 
+def told_hundredths(share: int) -> str:
+    return hundred(share) if share else f"under {hundred(1)}"
+
+
 def name_of(cause: Mechanism) -> str:
     return CAUSES[cause][0]
 

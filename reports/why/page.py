@@ -31,6 +31,7 @@ from toolablate.reports.why.causes import (
     how_sure,
     hundred,
     name_of,
+    one_change,
     quoted_name,
     ranked,
     sides,
@@ -92,10 +93,7 @@ def why(told: Explanation) -> tuple[WhyPart, ...]:
 
 
 RUN_AGAIN, OTHER_TRIALS = "The question was run again with", "Other trials of the question have"
-LEAD = (
-    "{} more and more taken away. What made it wrong is likely what is taken away where answers turn right, and stay"
-    " right below."
-)
+LEAD = "{} more and more taken away. A cause is likely if answers are right more often from its line on than above it."
 RIGHT_RUNS, TAKEN_AWAY = "Right", "Taken away, more and more"
 THE_CAUSE = "the cause, if answers turn right there"
 
@@ -135,20 +133,27 @@ def _how_sure(told: Explanation, rests: Sequence[WithoutRuns]) -> Iterator[str]:
         yield _of_form(sum(evidence.re_asked), len(evidence.re_asked))
         yield _how(told, of_others=True)
         return
-    yield from how_much(rests, shares, attribution.shares)
+    said = [*how_much(rests, shares, attribution.shares)]
+    yield from said
+    pair = None if as_likely(shares) else one_change(shares.cause, evidence)
+    for each in rests:
+        if pair is not None and each.row == pair[0] and not any(each.row.name in line for line in said):
+            yield f"Without runs {each.row.name} ({each.row.bare}) it would have {each.chance(shares.cause)}."
     yield from _held_by_before(shares, told)
     yield _how(told)
     swapped = any(not (row.without_calls or row.is_early) for row in sides("calling", evidence)[0])
-    if "calling" in shares.named and swapped and not any(call.gave for call in evidence.signals.calls):
+    if swapped and not any(call.gave for call in evidence.signals.calls):
         repaired = "tool_fault" in shares.named and repairable(evidence.signals)
         yield f"{EMPTY_CALLS}{WITH_TOOLS_THAT_WORK if repaired else ''}"
 
 
 def _how(told: Explanation, *, of_others: bool = False) -> str:
     whose, known = " of these" if of_others else "", OF_STORE if told.rates.store else OF_ANY
+    turn = (
+        ", and by where this trial's early answers turn wrong" if any(at_other_steps(told.explained.evidence)) else ""
+    )
     return (
-        f"“Before”{whose} is the probability before the runs of the table: by how often a cause was one {known}, and by"
-        " where this trial's early answers turn wrong."
+        f"“Before”{whose} is the probability before the runs of the table: by how often a cause was one {known}{turn}."
     )
 
 

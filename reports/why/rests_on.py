@@ -6,7 +6,7 @@ from typing import Literal
 
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.replay_rules import blame_without
-from toolablate.reports.why.causes import CLOSE, Shares, as_likely, hundred, hundredths, name_of
+from toolablate.reports.why.causes import CLOSE, Shares, as_likely, hundredths, name_of, told_hundredths
 from toolablate.reports.why.changed_runs import Row, levels_of
 from toolablate.reports.why.rungs import at_other_steps
 from toolablate.traces.records import Mechanism
@@ -21,6 +21,10 @@ class WithoutRuns:
 
     def hundredths(self, cause: Mechanism) -> int:
         return hundredths(self.shares.get(cause, 0.0))
+
+    def chance(self, cause: Mechanism) -> str:
+        """`.41`."""
+        return told_hundredths(self.hundredths(cause))
 
     @property
     def likeliest(self) -> Mechanism:
@@ -40,14 +44,6 @@ def rests_on(told: Explanation) -> tuple[WithoutRuns, ...]:
     return tuple(WithoutRuns(row, blame_without(row.level, evidence, told.rates)) for row in rows)
 
 
-def _told(each: WithoutRuns, cause: Mechanism) -> str:
-    return _shown(each.hundredths(cause))
-
-
-def _shown(share: int) -> str:
-    return hundred(share) if share else "under .01"
-
-
 def how_much(found: Sequence[WithoutRuns], shares: Shares, with_them: Mapping[Mechanism, float]) -> Iterator[str]:
     """Whether a single kind of run decides; nothing of a single kind."""
     cause = shares.cause
@@ -59,31 +55,37 @@ def how_much(found: Sequence[WithoutRuns], shares: Shares, with_them: Mapping[Me
     if as_likely(shares):
         yield from _between(cause, found, turning, shares.hundredths)
         return
+    least = min(found, key=lambda each: each.hundredths(cause))
+    yield from _on_these(cause, turning, least) if turning else _on_least(cause, least, shares.hundredths, with_them)
+
+
+def _on_these(cause: Mechanism, turning: Sequence[WithoutRuns], least: WithoutRuns) -> Iterator[str]:
     for each in turning[:MOST]:
         yield (
             f"It rests on runs {each.row.name} ({each.row.bare}): without these {name_of(each.likeliest)} would be"
-            f" likelier ({_told(each, each.likeliest)}; {name_of(cause)} {_told(each, cause)})."
+            f" likelier ({each.chance(each.likeliest)}; {name_of(cause)} {each.chance(cause)})."
         )
     if len(turning) > MOST:
         yield f"So it does on {len(turning) - MOST} more kinds of run."
-    if turning:
-        return
-    least = min(found, key=lambda each: each.hundredths(cause))
-    lost, second = shares.hundredths - least.hundredths(cause), _second(least, cause)
-    runs, share = f"runs {least.row.name} ({least.row.bare})", _told(least, cause)
-    rival = _moved(least, -1, cause, with_them)
-    raised = (
-        f", and {name_of(rival)} {_told(least, rival)} in place of {_shown(hundredths(with_them.get(rival, 0.0)))}"
-        if rival
-        else ""
-    )
+    if least not in turning:
+        yield f"Without runs {least.row.name} ({least.row.bare}) it would have {least.chance(cause)}."
+
+
+def _on_least(cause: Mechanism, least: WithoutRuns, likely: int, with_them: Mapping[Mechanism, float]) -> Iterator[str]:
+    """Where no kind of run turns it, on the one without which it would be least likely."""
+    lost, second = likely - least.hundredths(cause), _second(least, cause)
+    runs, share = f"runs {least.row.name} ({least.row.bare})", least.chance(cause)
+    raised = ""
+    if rival := _moved(least, -1, cause, with_them):
+        now = told_hundredths(hundredths(with_them.get(rival, 0.0)))
+        raised = f", and {name_of(rival)} {least.chance(rival)} in place of {now}"
     if least.hundredths(cause) - least.hundredths(second) <= CLOSE:
         yield (
             f"It rests on {runs}: without these it would be undecided ({name_of(cause)} {share}; {name_of(second)}"
-            f" {_told(least, second)})."
+            f" {least.chance(second)})."
         )
     elif lost >= MUCH and least.hundredths(cause) < STILL_SURE:
-        yield (f"It rests mostly on {runs}: without these it would still be the likeliest, with {share}{raised}.")
+        yield f"It rests mostly on {runs}: without these it would still be the likeliest, with {share}{raised}."
     elif lost >= FELT:
         yield (
             f"It rests on no single kind of run. Were {runs} not there, it would still be the likeliest, with"
@@ -102,7 +104,7 @@ def _between(
         first, second = each.likeliest, _second(each, each.likeliest)
         yield (
             f"Were the runs {each.row.name} ({each.row.bare}) not there, the likeliest would be {name_of(first)}"
-            f" ({_told(each, first)}; next {name_of(second)}, {_told(each, second)})."
+            f" ({each.chance(first)}; next {name_of(second)}, {each.chance(second)})."
         )
 
 
@@ -124,7 +126,7 @@ def speaking_against(cause: Mechanism, found: Sequence[WithoutRuns], likely: int
 
 def told_with(found: Sequence[WithoutRuns], cause: Mechanism) -> str:
     """`with its last reply drawn again: 0 of 4 right (.60); ...`, of the first few."""
-    return "; ".join(f"{each.row.told} ({_told(each, cause)})" for each in found[:MOST])
+    return "; ".join(f"{each.row.told} ({each.chance(cause)})" for each in found[:MOST])
 
 
 def speak_for(each: WithoutRuns, cause: Mechanism, with_them: Mapping[Mechanism, float]) -> Mechanism | None:

@@ -11,11 +11,11 @@ from toolablate.analysis.attribution.change_rates import Part
 from toolablate.analysis.attribution.decomposition import ToolKind
 from toolablate.analysis.attribution.evidence import KINDS, Evidence, Explanation
 from toolablate.analysis.attribution.levels import LAST_REPLY, REPEATED, SHAM, WITHOUT_TOOLS, Level, told_levels
-from toolablate.analysis.attribution.replay_rules import OTHER_ANSWERS, before_runs, blamed_at
+from toolablate.analysis.attribution.replay_rules import OTHER_ANSWERS, before_runs, blamed_at, calls_are_lock_in
 from toolablate.analysis.attribution.trace_rules import lacks_packages
 from toolablate.reports.cause_wording import without_tools
 from toolablate.reports.numbers import counted as number_of
-from toolablate.reports.why.causes import first_of, hundred, lacking, name_of, ranked, tells_form
+from toolablate.reports.why.causes import first_of, lacking, name_of, ranked, tells_form, told_hundredths
 from toolablate.reports.why.changed_runs import (
     AFTER_FIRST,
     AS_WAS,
@@ -74,6 +74,7 @@ TAKEN: Mapping[Part, str] = {
 ANY_RESULT = "any result of its calls"
 OF_NO_CAUSE = "no cause by itself: calls are still made"
 BUT_OF_FORM = " but those asked for its form"
+AS_ABOVE = ", as above"
 IF_WRONG = ", if all kinds are mostly wrong"
 
 
@@ -106,6 +107,8 @@ def rungs(told: Explanation) -> Iterator[Rung]:
         if new == ("first_reply",):
             causes = ["sampling_noise"]
         told_here = chances.told(causes) or OF_NO_CAUSE
+        if "calling" in new and "lock_in" in causes and calls_are_lock_in(evidence):
+            told_here = told_here.replace(AS_ABOVE, f" too, by computing at all{AS_ABOVE}", 1)
         taken = _taken(new, placebos, empty, evidence, first=not gone, drawn=any(not row.is_early for row in rows))
         yield Rung(taken, total(rows).count, told_here, _lines(found, evidence))
         gone |= {*new} - ({"calling"} if empty else set())
@@ -273,18 +276,14 @@ class _Chances:
         if not self.now:
             return name_of(cause)
         if cause in self.said:
-            return f"{name_of(cause)}, as above"
+            return f"{name_of(cause)}{AS_ABOVE}"
         self.said.add(cause)
         before = self.before.get(cause, 0) if self.before else None
         return f"{name_of(cause)} {_with_before(self.now.get(cause, 0), before)}"
 
 
 def _with_before(now: int, before: int | None) -> str:
-    return _shown(now) if before is None else f"{_shown(now)} (before: {_shown(before)})"
-
-
-def _shown(share: int) -> str:
-    return hundred(share) if share else "under .01"
+    return told_hundredths(now) if before is None else f"{told_hundredths(now)} (before: {told_hundredths(before)})"
 
 
 def in_hundredths(shares: Mapping[Mechanism, float]) -> dict[Mechanism, int]:

@@ -219,9 +219,14 @@ def _tests(told: Explanation) -> Iterator[_Test]:
         even = min(math.fsum(shares.get(each, 0.0) for each in side) for side in _outcomes(test, told))
         return (second, True, even) if 100 * share >= POSSIBLE else (second, False, share)
 
+    rivals = [each for each in rivals if each == rivals[0] or shares.get(each, 0.0) >= LEAST_TESTED]
     found = [(rival, test) for rival in rivals if (test := _test(first, rival, told)) is not None]
     yield from (test for _, test in sorted(found, key=worth, reverse=True))
     yield from _after_first_result([first, *rivals], told)
+
+
+LEAST_TESTED = 0.05
+"""Of the probability of a cause that a test tells from the likeliest, unless it is the second."""
 
 
 def _after_first_result(causes: list[Mechanism], told: Explanation) -> Iterator[_Test]:

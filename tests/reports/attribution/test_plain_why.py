@@ -224,7 +224,7 @@ FAULTS: Mapping[str, tuple[str, Any]] = {
     "measured, of a trace": ("why.page._basis", lambda *_: ": the 4 answers counted below"),
     "other replays than there are": ("why.page.counted_runs", lambda *of: counted_runs(*of)[1:]),
     "a rung with another count": ("why.rungs.total", lambda rows: total([*rows, *rows])),
-    "probabilities of the table that do not add to 1": ("why.rungs._shown", lambda _: ".40"),
+    "probabilities of the table that do not add to 1": ("why.rungs.told_hundredths", lambda _: ".40"),
     "a cause at another rung": ("why.rungs.blamed_at", lambda *_: ("retrieval_distraction",)),
     "an answer that its result has not": ("why.against.stands_in", lambda at, told: stands_in(at + 2, told)),
     "a count that no run has": ("why.changed_runs.Row.count", property(lambda row: f"{row.right + 1:g} of 99")),
@@ -255,7 +255,7 @@ FAULTS: Mapping[str, tuple[str, Any]] = {
         lambda cause, _, evidence: sides(cause, evidence)[0],
     ),
     "runs that it does not rest on": ("why.page.how_much", lambda *_: [NO_SINGLE_KIND]),
-    "other weights of runs": ("why.rests_on._told", lambda *_: ".99"),
+    "other weights of runs": ("why.rests_on.told_hundredths", lambda *_: ".99"),
     "a command that is none": (
         "why.would_tell._beside_chance",
         lambda *_: _Test(1, "--swaps", "", "lock_in", "calling"),
