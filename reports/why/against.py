@@ -16,7 +16,6 @@ from toolablate.reports.why.causes import (
     bears_difference,
     counted_runs,
     do_not_show,
-    hundred,
     kinds_wrong,
     mostly_wrong,
     name_of,
@@ -52,7 +51,7 @@ from toolablate.reports.why.other_causes import (
     side_by_side,
     told_chance,
 )
-from toolablate.reports.why.rests_on import WithoutRuns, speak_for, speaking_against, speaking_for, told_with
+from toolablate.reports.why.rests_on import WithoutRuns, speaking_against, speaking_for, told_with
 from toolablate.reports.why.turn import AT_CALLS, right_until
 from toolablate.traces.records import Attribution, Mechanism
 
@@ -129,7 +128,13 @@ def _misfits(
     told_early = any("before any call" in each.lower() for each in of_all)
     rows = [row for row in rows if not (told_early and row.changed == BEFORE)]
     rows += _uncounted_against(cause, attribution, evidence)
-    yield from _rows_told(cause, rows[: MOST_OF_EACH if undecided else MOST_ROWS], len(rows), weighed, attribution)
+    likely_without = {each.row: f" ({each.chance(cause)})" for each in weighed}
+    most = MOST_OF_EACH if undecided else MOST_ROWS
+    texts = [f"{row.told}{likely_without.get(row, '')}" for row in rows]
+    more = f"; and {len(texts) - most} more" if len(texts) > most else ""
+    if texts:
+        how = WITHOUT_THESE if weighed else ""
+        yield f"Runs that speak against {quoted_name(cause)}{how}: {'; '.join(texts[:most])}{more}."
     yield from (
         f"Against {quoted_name(cause)}, though not counted ({row.aside}): {replace(row, aside='').told}."
         for row in _ignoring(cause, evidence)
@@ -150,29 +155,6 @@ def _misfits(
         ]
     # Of several that are as likely each line says of which it speaks.
     yield from (f"Against {quoted_name(cause)}: {each[:1].lower()}{each[1:]}" if undecided else each for each in early)
-
-
-def _rows_told(
-    cause: Mechanism, rows: Sequence[Row], among: int, weighed: Sequence[WithoutRuns], attribution: Attribution
-) -> Iterator[str]:
-    """The first rows against a cause, how likely it is without each of those that are `weighed`, and what these speak
-    for."""
-    if not rows:
-        return
-    likely = {each.row: hundred(each.hundredths(cause)) for each in weighed if each.row in rows}
-    rivals = {each.row: speak_for(each, cause, attribution.shares) for each in weighed if each.row in rows}
-    same = len({*rivals.values()}) == 1
-    told = []
-    for row in rows:
-        rival = None if same else rivals.get(row)
-        inner = [likely[row]] if row in likely else []
-        inner += [f"these favour {quoted_name(rival)}"] if rival else []
-        told.append(f"{row.told} ({'; '.join(inner)})" if inner else row.told)
-    how = WITHOUT_THESE if likely else ""
-    more = f"; and {among - len(rows)} more" if among > len(rows) else ""
-    yield f"Runs that speak against {quoted_name(cause)}{how}: {'; '.join(told)}{more}."
-    if same and (rival := next(iter(rivals.values()))):
-        yield f"{'They speak' if len(rows) > 1 else 'This speaks'} for {quoted_name(rival)}."
 
 
 def _is_otherwise(row: Row, cause: Mechanism, evidence: Evidence) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
-from toolablate.analysis.attribution.levels import OFFERED, SCAFFOLD, WITHOUT_TOOLS
+from toolablate.analysis.attribution.levels import LAST_REPLY, OFFERED, SCAFFOLD, WITHOUT_TOOLS
 from toolablate.analysis.attribution.replay_rules import due_to
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.pairing import RIGHT
@@ -165,7 +165,7 @@ def _of_a_difference(cause: Mechanism, rows: list[Row], told: Explanation) -> It
             few = which_are_few(total(gone), total(there))
             without, with_it = (f"{total(side).came}{_interval(total(side))}" for side in (gone, there))
             yield from [] if shown else ["No two kinds of run show it by themselves."]
-            yield f"All its runs together: without it {without}, with it {with_it}{few}."
+            yield f"All its runs together, with 95 % intervals: without it {without}, with it {with_it}{few}."
     elif not shown:
         yield "No run shows it: it is what the other runs leave."
     if not (shown and one_change(cause, evidence)):
@@ -193,8 +193,8 @@ def _of_calls(told: Explanation) -> Iterator[str]:
     if part >= LEAST_PART:
         ignoring = of_scores(IGNORING, evidence.ignore_tools, evidence).told
         yield (
-            f"{chance(part)} of the {chance(whole)} is for calling its code at all, whatever this gave. It is no"
-            f" {quoted_name('calling')}, as its answer comes back where this is set aside: {ignoring}."
+            f"{chance(part)} of the {chance(whole)} is for turning to its code at all, whatever this gave. It counts as"
+            f" {quoted_name('lock_in')}, since the answer comes back where this is set aside: {ignoring}."
         )
 
 
@@ -221,10 +221,14 @@ def _comparison(cause: Mechanism, rows: list[Row], evidence: Evidence) -> str:
     # What arms without tools lack beside another cause is told as the offer and the prompt.
     apart = (cause, *(() if cause in ("availability", "prompt") else ("availability", "prompt")), *BY_CHANCE)
     gone_too = [each for each in CAUSES if each not in apart and _goes_too(each, rows, evidence)]
-    alone = cause in NEXT_TO or one_change(cause, evidence)
+    # Other changes begin at a result, and draw all that follows again.
+    last = bool(before) and before[0].changed.startswith(LAST_REPLY)
+    later = last and cause != "budget" and len(evidence.signals.calls) > 1
+    alone = cause in NEXT_TO or (one_change(cause, evidence) and not later)
     closest = not any(row.is_early for row in rows) and alone
     changed = {row.changed for row in rows}
     more = ["a prohibition of calls"] if OFFERED in changed else []
+    more += ["the draw of earlier replies"] if later else []
     more += [quoted_name(each) for each in gone_too] if alone else []
     more += ["what results give"] if cause == "calling" and any(row.with_other_results for row in before) else []
     if cause not in ("availability", "prompt"):

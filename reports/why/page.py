@@ -336,7 +336,7 @@ def _basis(shares: Shares, told: Explanation) -> str:
     if shares.cause == "format" and form:
         return f", from {form} answer{'' if form == 1 else 's'} that it was asked for once more"
     counted = sum(row.runs for row in counted_runs(shares.cause, evidence)) + form
-    of_form = f" ({form} of them asked once more for its form)" if form and counted > form else ""
+    of_form = f" ({form} of them this reply, asked once more for its form)" if form and counted > form else ""
     more = ["from its early answers"] if any(at_other_steps(evidence)) else []
     more += ["from other trials of this store"] if has_starts(shares, told) and told.rates.store else []
     beside = "".join(f", {each}" for each in more[:-1]) + "".join(f", and {each}" for each in more[-1:])

@@ -79,6 +79,8 @@ def _on_least(cause: Mechanism, least: WithoutRuns, likely: int, with_them: Mapp
     if rival := _moved(least, -1, cause, with_them):
         now = told_hundredths(hundredths(with_them.get(rival, 0.0)))
         raised = f", and {name_of(rival)} {least.chance(rival)} in place of {now}"
+    if rival != second:
+        raised += f" (next {name_of(second)}, {least.chance(second)})"
     if least.hundredths(cause) - least.hundredths(second) <= CLOSE:
         yield (
             f"It rests on {runs}: without these it would be undecided ({name_of(cause)} {share}; {name_of(second)}"
@@ -127,11 +129,6 @@ def speaking_against(cause: Mechanism, found: Sequence[WithoutRuns], likely: int
 def told_with(found: Sequence[WithoutRuns], cause: Mechanism) -> str:
     """`with its last reply drawn again: 0 of 4 right (.60); ...`, of the first few."""
     return "; ".join(f"{each.row.told} ({each.chance(cause)})" for each in found[:MOST])
-
-
-def speak_for(each: WithoutRuns, cause: Mechanism, with_them: Mapping[Mechanism, float]) -> Mechanism | None:
-    """What these runs make likelier beside a cause."""
-    return _moved(each, 1, cause, with_them)
 
 
 def _moved(

@@ -10,10 +10,18 @@ from typing import NamedTuple
 from toolablate.analysis.attribution.change_rates import Part
 from toolablate.analysis.attribution.decomposition import ToolKind
 from toolablate.analysis.attribution.evidence import KINDS, Evidence, Explanation
-from toolablate.analysis.attribution.levels import LAST_REPLY, REPEATED, SHAM, WITHOUT_TOOLS, Level, told_levels
-from toolablate.analysis.attribution.replay_rules import OTHER_ANSWERS, before_runs, blamed_at, calls_are_lock_in
+from toolablate.analysis.attribution.levels import (
+    LAST_REPLY,
+    OFFERED,
+    REPEATED,
+    SHAM,
+    WITHOUT_TOOLS,
+    Level,
+    told_levels,
+)
+from toolablate.analysis.attribution.replay_rules import OTHER_ANSWERS, before_runs, blamed_at, due_to
 from toolablate.analysis.attribution.trace_rules import lacks_packages
-from toolablate.reports.cause_wording import without_tools
+from toolablate.reports.cause_wording import chance, without_tools
 from toolablate.reports.numbers import counted as number_of
 from toolablate.reports.why.causes import first_of, lacking, name_of, ranked, tells_form, told_hundredths
 from toolablate.reports.why.changed_runs import (
@@ -75,7 +83,7 @@ ANY_RESULT = "any result of its calls"
 OF_NO_CAUSE = "no cause by itself: calls are still made"
 BUT_OF_FORM = " but those asked for its form"
 AS_ABOVE = ", as above"
-IF_WRONG = ", if all kinds are mostly wrong"
+IF_WRONG = ", the likelier the fewer are right"
 
 
 def rungs(told: Explanation) -> Iterator[Rung]:
@@ -97,6 +105,7 @@ def rungs(told: Explanation) -> Iterator[Rung]:
         )
         left = [row for row in left if row.changed != REPEATS]
     gone: set[Part] = set()
+    named: set[Mechanism] = set()
     for (parts, placebos, empty), levels in groupby(_levels(evidence), key=lambda each: _tested(each, evidence)):
         # What is gone already is named again only where nothing else is taken away.
         new = tuple(each for each in parts if each not in gone) or parts
@@ -104,12 +113,15 @@ def rungs(told: Explanation) -> Iterator[Rung]:
         rows = list(found)
         both = len(placebos) > 1
         causes: list[Mechanism] = ["interaction"] if both else [*_causes_at(new, rows, evidence)]
-        if new == ("first_reply",):
-            causes = ["sampling_noise"]
         told_here = chances.told(causes) or OF_NO_CAUSE
-        if "calling" in new and "lock_in" in causes and calls_are_lock_in(evidence):
-            told_here = told_here.replace(AS_ABOVE, f" too, by computing at all{AS_ABOVE}", 1)
-        taken = _taken(new, placebos, empty, evidence, first=not gone, drawn=any(not row.is_early for row in rows))
+        if new == ("first_reply",):
+            told_here = _part("sampling_noise", "first_reply", told) or chances.told(["sampling_noise"])
+        elif "calling" in new and causes == ["lock_in"] and "lock_in" in named:
+            told_here = _part("lock_in", "calling", told) or told_here
+        named |= {*causes}
+        drawn = BARRED if any(row.changed == OFFERED for row in rows) else DRAWN
+        again = AT_ONCE if all(row.is_early for row in rows) else drawn
+        taken = _taken(new, placebos, empty, evidence, first=not gone, again=again)
         yield Rung(taken, total(rows).count, told_here, _lines(found, evidence))
         gone |= {*new} - ({"calling"} if empty else set())
     yield from _untested(chances, evidence, f"{ALL_RUNS}{BUT_OF_FORM if of_form else ''}")
@@ -162,11 +174,11 @@ def _taken(
     evidence: Evidence,
     *,
     first: bool,
-    drawn: bool,
+    again: str,
 ) -> str:
     """`what its code gave, alone`; of two kinds of tools, each taken away alone before, `both`."""
     if parts == ("again",):
-        why = "its code fails there too" if placebos else "drawn again" if drawn else "asked at once"
+        why = "its code fails there too" if placebos else again
         return f"{TAKEN['again']}{'' if first else ' more'} ({why})"
     named = {**TAKEN, **_gave_nothing(evidence)}
     if placebos:
@@ -175,6 +187,23 @@ def _taken(
         named["calling"] = ANY_RESULT
     *some, last = (named[each] for each in parts if each != "again")
     return f"{', '.join(some)} and {last}" if some else last
+
+
+DRAWN, AT_ONCE, BARRED = "drawn again", "asked at once", "drawn again, or forbidden to call, as it made no call"
+"""How runs differ in which nothing is taken away."""
+
+
+def _part(cause: Mechanism, part: Part, told: Explanation) -> str:
+    """`sampling noise, .68 of its .88`: how much of a probability that is told above is by a part; empty of little."""
+    attribution, evidence = told.explained.attribution, told.explained.evidence
+    if attribution is None or attribution.method != "replay":
+        return ""
+    whole = dict(ranked(attribution)).get(cause, 0.0)
+    share = whole * due_to(part, cause, evidence, told.rates)
+    return f"{name_of(cause)}, {chance(share)} of its {chance(whole)}" if share >= LEAST_PART else ""
+
+
+LEAST_PART = 0.05
 
 
 def _gave_nothing(evidence: Evidence) -> dict[Part, str]:

@@ -232,7 +232,8 @@ LEAST_TESTED = 0.05
 def _after_first_result(causes: list[Mechanism], told: Explanation) -> Iterator[_Test]:
     """Later calls drawn again too, where no other replays tell more: with chance among the likeliest two."""
     first = next((number for number, event in enumerate(told.conversation) if isinstance(event, ToolCall)), None)
-    after = None if first is None else reply_after(first, told)
+    within = any(call.by_provider for call in told.explained.evidence.signals.calls)
+    after = None if first is None or within else reply_after(first, told)
     if after is not None and "sampling_noise" in causes[:2]:
         (other, *_) = (each for each in causes if each != "sampling_noise")
         yield _Test(after, "", f"that keep all up to event {after - 1}", "sampling_noise", other)

@@ -171,7 +171,7 @@ def _at_outset(evidence: Evidence) -> tuple[int, int]:
 
 
 _SUMS = re.compile(
-    r"All its runs together: without it (\d+) of (\d+) right \((\d+) to (\d+) %\),"
+    r"All its runs together, with 95 % intervals: without it (\d+) of (\d+) right \((\d+) to (\d+) %\),"
     r" with it (\d+) of (\d+) right \((\d+) to (\d+) %\)"
 )
 

@@ -173,11 +173,15 @@ _CHANCE = re.compile(
 )
 
 
+_PART = re.compile(r", \.\d+ of its \.\d+")
+"""Of a probability that another line has whole."""
+
+
 def chances_of(told: Explanation) -> dict[str, tuple[str, str]]:
     """By the name of a cause its probability in the table, and that before its runs."""
     # What is left is at no rung, so that its line is its name.
     said = (f"{THE_REST} {rung.cause}" if rung.taken == THE_REST else rung.cause for rung in rungs_of(told))
-    return {name: (now, before) for each in said for name, now, before in _CHANCE.findall(each)}
+    return {name: (now, before) for each in said for name, now, before in _CHANCE.findall(_PART.sub("", each))}
 
 
 def of_search(score_right: int, score_of: int) -> Replay:

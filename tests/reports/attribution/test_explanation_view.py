@@ -192,7 +192,7 @@ def test_a_trial_is_told_in_parts() -> None:
         (
             "all runs together",
             "19 of 36",
-            "the model's own error under .01 (before: .16), if all kinds are mostly wrong",
+            "the model's own error under .01 (before: .16), the likelier the fewer are right",
         ),
         ("no run tests it", "", "computational lock-in .15 (before: under .01)"),
         ("Not counted", "", ""),
@@ -201,7 +201,7 @@ def test_a_trial_is_told_in_parts() -> None:
     assert part(told, "How we know") == (
         "The clearest comparison, in which this alone differs: without it 3 of 4 right (with no result at event 1), with it"
         " 2 of 8 right (with all replies after its first result drawn again); few are without it."
-        " All its runs together: without it 17 of 20 right (64 to 95 %), with it 2 of 16 right (3 to 36 %)."
+        " All its runs together, with 95 % intervals: without it 17 of 20 right (64 to 95 %), with it 2 of 16 right (3 to 36 %)."
         " With all replies after its first result drawn again: 2 of 8 right, which speaks against sampling noise."
         " Asked at once after its steps, this trial turns wrong at event 1: 15 of 16 right before it, 0 of 8 after it."
         " Without tools it answers A (3 of 4); C (1 of 4), and never B."
@@ -223,7 +223,7 @@ def test_a_cause_that_no_run_shows_is_not_said_to_have_made_it_wrong() -> None:
     same = Replay(rollouts={frozenset(): (0.0,) * 4, frozenset({"search"}): (0.0,) * 4})
     told = explanation(explained(evidence(inputs=inputs(replay=same), pivotal=None)))
     assert part(told, "How we know").startswith(
-        "No two kinds of run show it by themselves. All its runs together: without it 11 of 16 right (44 to 86 %), with it 0 of 12 right (0 to 24 %)."
+        "No two kinds of run show it by themselves. All its runs together, with 95 % intervals: without it 11 of 16 right (44 to 86 %), with it 0 of 12 right (0 to 24 %)."
     )
     assert "The runs that differ least do not show “retrieval distraction”: " in part(told, "What speaks against it")
 

@@ -95,7 +95,7 @@ def test_the_runs_that_differ_in_one_thing_come_first_and_are_said_not_to_show_i
 @pytest.mark.parametrize(
     ("last", "said"),
     [
-        ((0.0, 1.0), "All its runs together: without it"),
+        ((0.0, 1.0), "All its runs together, with 95 % intervals: without it"),
         ((0.0,), "with it 0 of 1 right (with its last reply drawn again); these are few."),
     ],
 )

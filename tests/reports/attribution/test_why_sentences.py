@@ -203,11 +203,11 @@ def test_a_blamed_result_that_does_not_have_the_answer_is_told_as_such() -> None
                 *ended("By that it is molecular nitrogen.\nAnswer: B"),
             ),
             "web_search gave one option alone, the right answer, A, carbon dioxide (event 1); python gave one option"
-            " alone, B, molecular nitrogen (event 3), and it answered that.",
+            " alone, B, molecular nitrogen (event 3), and it answered that. That is a sign of “computational lock-in”, which has under .01.",
         ),
         (
             (*searched("gas", "molecular nitrogen"), *ended("Answer: B")),
-            "web_search gave one option alone, B, molecular nitrogen (event 1), and it answered that.",
+            "web_search gave one option alone, B, molecular nitrogen (event 1), and it answered that. That is a sign of “retrieval distraction”, which has under .01.",
         ),
         # Of results with several nothing is told.
         ((*searched("gas", "carbon dioxide or molecular nitrogen"), *ended("Answer: B")), ""),
@@ -481,8 +481,8 @@ def test_calls_that_are_named_with_the_computation_are_said_to_be() -> None:
             ignore_tools=ignoring,
         )
         counted = (
-            r"\.\d+ of the \.\d+ is for calling its code at all, whatever this gave. It is no “calling”, as its answer comes"
-            " back where this is set aside: told to ignore its tool results: 2 of 2 right."
+            r"\.\d+ of the \.\d+ is for turning to its code at all, whatever this gave. It counts as “computational lock-in”,"
+            " since the answer comes back where this is set aside: told to ignore its tool results: 2 of 2 right."
         )
         assert bool(re.search(counted, part(told, "How we know"))) == said
         assert contradictions(told) == []
