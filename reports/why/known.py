@@ -71,7 +71,7 @@ def known(told: Explanation) -> Iterator[Said]:
     if not by_replay:
         yield from (raised(each, told) for each, _ in several)
     runs = evidence.all_runs
-    if cause == "format" and evidence.score.verdict == "unparsed" and runs is not None and runs.last_reply:
+    if evidence.score.verdict == "unparsed" and runs is not None and runs.last_reply:
         readable = len(runs.last_reply) - runs.unread
         same = ": drawing it again does not mend its form" if 2 * readable < len(runs.last_reply) else ""
         yield f"Its last reply, drawn again, was readable at once in {readable} of {len(runs.last_reply)}{same}."

@@ -194,10 +194,14 @@ def side_by_side(cause: Mechanism, evidence: Evidence, rows: Sequence[Row] = ())
     """The clearest pair, or these `rows`, and the sums of all runs where they are few."""
     rows = rows or pair_of(cause, evidence)
     if len(rows) > 1:
+        gone, with_it = sides(cause, evidence)
+        if RIGHT < rows[1].share >= rows[0].share and gone and with_it and total(gone).share > total(with_it).share:
+            sums = f"of all its runs without it {total(gone).count}, with it {total(with_it).count}"
+            yield f"{sums}; but right with it too are {rows[1].count} ({rows[1].name})"
+            return
         without, there = (f"{row.count} right ({row.name})" for row in rows)
         few = ", though these are few" if are_few(rows) else ""
         shown = few if bears_difference(rows) else TOO_FEW if rows[0].share > rows[1].share else NOT_SHOWN
-        gone, with_it = sides(cause, evidence)
         whole = f"; of all its runs without it {total(gone).count}, with it {total(with_it).count}" if few else ""
         yield f"without it {without}, with it {there}{shown}{whole if gone and with_it else ''}"
 

@@ -21,6 +21,7 @@ from toolablate.reports.cause_wording import chance
 from toolablate.reports.why.against import against
 from toolablate.reports.why.answer_source import course
 from toolablate.reports.why.causes import (
+    CAUSES,
     POSSIBLE,
     Shares,
     as_likely,
@@ -114,9 +115,10 @@ def _with_names(parts: Sequence[WhyPart], told: Explanation) -> Iterator[WhyPart
     assert attribution is not None
     said = " ".join(str(line) for part in parts for line in (*part.lines, *part.notes))
     likely = [(name_of(each), what_it_is(each, told)) for each, share in ranked(attribution) if share >= LEAST_DEFINED]
-    unsaid = [f"“{name}”: {what}" for name, what in likely if f"{name} (" not in said]
+    likely += [(name, what_it_is(each, told)) for each, (name, _) in CAUSES.items() if f"“{name}”" in said]
+    unsaid = [f"“{name}”: {what}" for name, what in dict.fromkeys(likely) if f"{name} (" not in said]
     for part in parts:
-        notes = (f"In the table, {'; '.join(unsaid)}.", *part.notes) if part.rungs and unsaid else part.notes
+        notes = (*part.notes, f"Here, {'; '.join(unsaid)}.") if part.rungs and unsaid else part.notes
         yield replace(part, notes=notes)
 
 

@@ -62,7 +62,7 @@ def how_much(found: Sequence[WithoutRuns], shares: Shares, with_them: Mapping[Me
 def _on_these(cause: Mechanism, turning: Sequence[WithoutRuns], least: WithoutRuns) -> Iterator[str]:
     for each in turning[:MOST]:
         yield (
-            f"It rests on runs {each.row.name} ({each.row.bare}): without these {name_of(each.likeliest)} would be"
+            f"It rests on runs {each.row.name} ({each.row.bare}): without these, {name_of(each.likeliest)} would be"
             f" likelier ({each.chance(each.likeliest)}; {name_of(cause)} {each.chance(cause)})."
         )
     if len(turning) > MOST:
@@ -75,19 +75,18 @@ def _on_least(cause: Mechanism, least: WithoutRuns, likely: int, with_them: Mapp
     """Where no kind of run turns it, on the one without which it would be least likely."""
     lost, second = likely - least.hundredths(cause), _second(least, cause)
     runs, share = f"runs {least.row.name} ({least.row.bare})", least.chance(cause)
-    raised = ""
+    others = {second: ""}
     if rival := _moved(least, -1, cause, with_them):
-        now = told_hundredths(hundredths(with_them.get(rival, 0.0)))
-        raised = f", and {name_of(rival)} {least.chance(rival)} in place of {now}"
-    if rival != second:
-        raised += f" (next {name_of(second)}, {least.chance(second)})"
+        others[rival] = f" in place of {told_hundredths(hundredths(with_them.get(rival, 0.0)))}"
+    listed = sorted(others.items(), key=lambda each: -least.hundredths(each[0]))
+    raised = f" (next {', '.join(f'{name_of(each)} {least.chance(each)}{now}' for each, now in listed)})"
     if least.hundredths(cause) - least.hundredths(second) <= CLOSE:
         yield (
-            f"It rests on {runs}: without these it would be undecided ({name_of(cause)} {share}; {name_of(second)}"
+            f"It rests on {runs}: without these, it would be undecided ({name_of(cause)} {share}; {name_of(second)}"
             f" {least.chance(second)})."
         )
     elif lost >= MUCH and least.hundredths(cause) < STILL_SURE:
-        yield f"It rests mostly on {runs}: without these it would still be the likeliest, with {share}{raised}."
+        yield f"It rests mostly on {runs}: without these, it would still be the likeliest, with {share}{raised}."
     elif lost >= FELT:
         yield (
             f"It rests on no single kind of run. Were {runs} not there, it would still be the likeliest, with"

@@ -207,6 +207,7 @@ def test_a_trial_is_told_in_parts() -> None:
         " Without tools it answers A (3 of 4); C (1 of 4), and never B."
         " event 0, calls web_search: │ which gas do plants take"
         " event 1, web_search gives: │ Plants take molecular nitrogen from the air."
+        " Here, “calling”: making calls, whatever they return, cost it the right answer."
     )
     assert part(told, "What speaks against it") == "Nothing found."
     assert part(told, "What else it may be") == (

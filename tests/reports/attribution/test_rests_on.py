@@ -45,7 +45,7 @@ def test_runs_without_which_another_cause_would_be_likelier_are_named() -> None:
     assert (each.row.name, each.likeliest) == ("with its last reply drawn again", "sampling_noise")
     other, own = (each.shares[cause] for cause in ("sampling_noise", "retrieval_distraction"))
     assert (
-        "It rests on runs with its last reply drawn again (0 of 5 right): without these sampling noise would be likelier"
+        "It rests on runs with its last reply drawn again (0 of 5 right): without these, sampling noise would be likelier"
         f" (.{round(100 * other):02}; retrieval distraction .{round(100 * own):02})."
     ) in part(told, SURE)
     assert contradictions(told) == []
@@ -61,7 +61,7 @@ def test_what_no_single_kind_of_run_decides_says_so() -> None:
 def test_a_verdict_that_would_be_undecided_without_one_kind_of_run_says_so() -> None:
     told = told_of(1, (1.0,), without_tools=(0.0,) * 4)
     assert (
-        "It rests on runs without tools (0 of 4 right): without these it would be undecided (the model's own error ."
+        "It rests on runs without tools (0 of 4 right): without these, it would be undecided (the model's own error ."
     ) in part(told, SURE)
     assert contradictions(told) == []
 
@@ -116,8 +116,8 @@ def test_what_rests_mostly_on_one_kind_of_run_names_it_and_the_next_cause() -> N
     told = told_of(4, (1.0,))
     least = min(each.shares["sampling_noise"] for each in rests_on(told))
     assert (
-        "It rests mostly on runs with its last reply drawn again (4 of 5 right): without these it would still be the"
-        f" likeliest, with .{round(100 * least)}, and retrieval distraction ."
+        "It rests mostly on runs with its last reply drawn again (4 of 5 right): without these, it would still be the"
+        f" likeliest, with .{round(100 * least)} (next retrieval distraction ."
     ) in part(told, SURE)
     assert contradictions(told) == []
 

@@ -64,7 +64,7 @@ def rests_otherwise(told: Explanation, sure: str) -> Iterator[str]:
         return abs((0.0 if "under" in said else float(said)) - of.get(name, 0.0)) < 0.011
 
     for other, share, name, left in re.findall(
-        r"without these ([^.]*?) would be likelier \((\.\d+); ([^.]*?) ((?:under )?\.\d+)\)", sure
+        r"without these, ([^.]*?) would be likelier \((\.\d+); ([^.]*?) ((?:under )?\.\d+)\)", sure
     ):
         if not any(has(other, share, each) and has(name, left, each) for each in shares):
             yield f"{other} {share}, {name} {left}, and without any kind {shares}"
