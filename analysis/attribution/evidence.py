@@ -92,8 +92,8 @@ class Evidence(EvidenceOutline):
     shapley     of its results, by their events: Shapley values of being right
     answered    what replays that ran to their end answered, as a scorer read it: of one that it could not read when it
                 was asked once more; empty where neither could be read
-    came_again  of each result after the first, by its event, how many of the replays that go on from the first had the
-                same again
+    came_again  of each result after the second reply, by its event, in how many of the replays that go on from the
+                first result a call gave the same
     """
 
     signals: Signals

@@ -14,7 +14,7 @@ from toolablate.analysis.attribution.trace_rules import fail_by_themselves
 from toolablate.analysis.pairing import RIGHT, counts, mean
 from toolablate.analysis.shapley import ShapleyEstimate, design, shapley_values
 from toolablate.experiments.attribution.cases import Case
-from toolablate.traces.records import Condition, Event, ReplayPurpose, ReplayPurposeKind, ToolCall, Trace
+from toolablate.traces.records import Condition, Event, ModelCall, ReplayPurpose, ReplayPurposeKind, ToolCall, Trace
 from toolablate.traces.store import Counterfactual, Store, TrialSummary
 
 # Answers that could not be read, and were asked for once more.
@@ -234,15 +234,26 @@ def replays_of(
 
 
 def _came_again(case: Case, outcomes: Outcomes, traces: Callable[[str], Trace]) -> Mapping[int, int]:
-    later = case.results[1:]
+    """Of each result after the second reply, in how many of the replays that go on from the first result a reply made a
+    call that gave the same, by its event."""
+    if not case.results:
+        return {}
+    after = next((step for step in case.steps if step > case.results[0].event), None)
+    later = [each for each in case.results if after is not None and each.event > after]
     again = [traces(each.trial) for each in outcomes.get(AGAIN, ()) if each.value is not None] if later else []
     if not again:
         return {}
-    events, given = traces(case.trial).events, [_outputs(each.events) for each in again]
+    # Their own events begin with the calls that are kept.
+    events, given = traces(case.trial).events, [_outputs(_since_a_reply(each.events)) for each in again]
     return {
         each.event: sum(not given_there.isdisjoint(_outputs([events[each.event]])) for given_there in given)
         for each in later
     }
+
+
+def _since_a_reply(events: Sequence[Event]) -> Sequence[Event]:
+    first = next((place for place, event in enumerate(events) if isinstance(event, ModelCall)), len(events))
+    return events[first:]
 
 
 def _outputs(events: Iterable[Event]) -> frozenset[str]:

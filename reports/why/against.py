@@ -1,4 +1,5 @@
-"""What speaks against the likeliest cause of a wrong trial: rows, early answers and signs that do not fit it."""
+"""What speaks against the likeliest cause of a wrong trial, and for and against several that are about as likely: rows,
+early answers and signs."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -142,7 +143,7 @@ def _misfits(
     if cause == "sampling_noise":
         yield from _fewer_with_calls(evidence)
     if attribution.method == "replay":
-        # Of several each has its own line.
+        # Of several what speaks for each has the sums.
         yield from () if undecided else _among_calls(cause, evidence)
         yield from _counted_against_chance(cause, evidence)
     if cause == shares.cause:

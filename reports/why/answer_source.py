@@ -7,7 +7,7 @@ from string import ascii_uppercase
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.signals.answers import numbers_of
 from toolablate.analysis.attribution.signals.signal_types import Form
-from toolablate.reports.why.causes import first_of, quoted_name, told_hundredths
+from toolablate.reports.why.causes import first_of, hundredths, quoted_name, told_hundredths
 from toolablate.reports.why.happened import (
     FORMS_OF,
     OF_FORMS,
@@ -19,6 +19,7 @@ from toolablate.reports.why.happened import (
     reply_of,
     stands_in_none,
 )
+from toolablate.reports.why.named_causes import named_shares, spoken_of
 from toolablate.reports.why.quoted import BARE_ANSWER, telling_line
 from toolablate.traces.records import Mechanism, ModelCall, ToolCall
 from toolablate.traces.terminal_text import one_line, plain_text
@@ -197,11 +198,14 @@ def course(told: Explanation) -> Iterator[str]:
 def _is_sign(event: int, told: Explanation) -> str:
     """Of which other cause a result with the wrong answer is a sign, and how likely that is."""
     attribution, cause = told.explained.attribution, shows(event, told)
-    if attribution is None or attribution.method != "replay" or cause in (None, first_of(attribution)):
+    if attribution is None or attribution.method != "replay" or cause is None:
         return ""
-    assert cause is not None
-    likely = told_hundredths(round(100 * attribution.shares.get(cause, 0.0)))
-    return f" That is a sign of {quoted_name(cause)}, which has {likely}."
+    shares = named_shares(told, attribution)
+    # Of what the verdict names it has the probability.
+    if shares.cause in ("interaction", "format", "unknown") or cause in spoken_of(shares):
+        return ""
+    likely = dict(shares.others).get(cause, hundredths(attribution.shares.get(cause, 0.0)))
+    return f" That is a sign of {quoted_name(cause)}, which has {told_hundredths(likely)}."
 
 
 MOST_GIVEN = 4

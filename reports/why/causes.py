@@ -160,9 +160,9 @@ def as_likely(shares: Shares) -> tuple[tuple[Mechanism, int], ...]:
     if shares.cause == "unknown":
         return ()
     needless = () if shares.together is None else BY_CHANCE
-    near = [each for each in shares.others if each[0] in needless or shares.hundredths - each[1] <= CLOSE]
-    half = [each for each in shares.others if 2 * each[1] >= shares.hundredths] if near else []
-    return tuple(each for each in shares.others if each in near or each in half)
+    half = [each for each in shares.others if 2 * each[1] >= shares.hundredths]
+    near = any(shares.hundredths - share <= CLOSE for _, share in half)
+    return tuple(each for each in shares.others if each[0] in needless or (near and each in half))
 
 
 def hundred(of: int) -> str:

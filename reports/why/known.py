@@ -1,11 +1,11 @@
 """How the likeliest cause of a wrong trial is known: its runs, its early answers, and the event that shows it."""
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
-from toolablate.analysis.attribution.levels import LAST_REPLY, OFFERED, SCAFFOLD, WITHOUT_TOOLS
-from toolablate.analysis.attribution.replay_rules import due_to
-from toolablate.analysis.attribution.trace_rules import BY_CHANCE
+from toolablate.analysis.attribution.levels import LAST_REPLY, OFFERED, REPAIRED, SCAFFOLD, WITHOUT_TOOLS
+from toolablate.analysis.attribution.trace_rules import BY_CHANCE, repairable
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.cause_wording import chance, distraction_name
 from toolablate.reports.why.answer_source import answer_source, in_no_result
@@ -46,7 +46,7 @@ from toolablate.reports.why.happened import (
     sign_in,
 )
 from toolablate.reports.why.named_causes import named_shares, spoken_of
-from toolablate.reports.why.other_causes import LEAST_PART, drawn_again, first_reply_part, raised
+from toolablate.reports.why.other_causes import computing_part, drawn_again, first_reply_part, raised
 from toolablate.reports.why.quoted import quoted
 from toolablate.reports.why.turn import AT_CALLS, Turn, asked_at, right_until, turn_of
 from toolablate.traces.records import Diagnosis, Mechanism
@@ -164,8 +164,9 @@ def _of_a_difference(cause: Mechanism, rows: list[Row], told: Explanation) -> It
         if not shown or min(row.runs for row in rows) < FEW:
             few = which_are_few(total(gone), total(there))
             without, with_it = (f"{total(side).came}{_interval(total(side))}" for side in (gone, there))
-            yield from [] if shown else ["No two kinds of run show it by themselves."]
-            yield f"All its runs together, with 95 % intervals: without it {without}, with it {with_it}{few}."
+            how = ", with 95 % intervals" if intervals([total(gone)]) else ""
+            yield from [] if shown else ["The runs that differ least do not show it."]
+            yield f"All its runs together{how}: without it {without}, with it {with_it}{few}."
     elif not shown:
         yield "No run shows it: it is what the other runs leave."
     if not (shown and one_change(cause, evidence)):
@@ -189,8 +190,7 @@ def _of_calls(told: Explanation) -> Iterator[str]:
     attribution, evidence = told.explained.attribution, told.explained.evidence
     assert attribution is not None
     whole = dict(ranked(attribution))["lock_in"]
-    part = whole * due_to("calling", "lock_in", evidence, told.rates)
-    if part >= LEAST_PART:
+    if part := computing_part(told):
         ignoring = of_scores(IGNORING, evidence.ignore_tools, evidence).told
         yield (
             f"{chance(part)} of the {chance(whole)} is for turning to its code at all, whatever this gave. It counts as"
@@ -221,9 +221,7 @@ def _comparison(cause: Mechanism, rows: list[Row], evidence: Evidence) -> str:
     # What arms without tools lack beside another cause is told as the offer and the prompt.
     apart = (cause, *(() if cause in ("availability", "prompt") else ("availability", "prompt")), *BY_CHANCE)
     gone_too = [each for each in CAUSES if each not in apart and _goes_too(each, rows, evidence)]
-    # Other changes begin at a result, and draw all that follows again.
-    last = bool(before) and before[0].changed.startswith(LAST_REPLY)
-    later = last and cause != "budget" and len(evidence.signals.calls) > 1
+    later = bool(before) and before[0].changed.startswith(LAST_REPLY) and _draws_earlier_replies(undone, evidence)
     alone = cause in NEXT_TO or (one_change(cause, evidence) and not later)
     closest = not any(row.is_early for row in rows) and alone
     changed = {row.changed for row in rows}
@@ -245,6 +243,15 @@ def _comparison(cause: Mechanism, rows: list[Row], evidence: Evidence) -> str:
     too = ", though with it most are right too" if before and before[0].share > RIGHT else too
     shown = f"{too}{few}" if shows else "" if decides else ", which does not show it"
     return f"{how}: without it {undone.count} right ({_whole_name(undone)}), with it {kept}{shown}{decides}."
+
+
+def _draws_earlier_replies(undone: Row, evidence: Evidence) -> bool:
+    """Whether runs with a change draw a reply before the last one again: they begin at a result, at the first one or
+    where a tool failed."""
+    began = repairable(evidence.signals)[:1] if undone.changed.startswith(REPAIRED) else []
+    if undone.with_other_results and undone.changed.startswith("with "):
+        began = sorted(call.event for call in evidence.signals.calls)[:1]
+    return any(bisect_right(evidence.steps, event) < len(evidence.steps) - 1 for event in began)
 
 
 def _goes_too(cause: Mechanism, rows: Sequence[Row], evidence: Evidence) -> bool:

@@ -240,6 +240,15 @@ LEAST_PART = 0.1
 """Of probability, from which on it is told."""
 
 
+def computing_part(told: Explanation) -> float:
+    """Of the probability of a lock-in that of calling its code at all, whatever this gave; 0 of little."""
+    attribution, evidence = told.explained.attribution, told.explained.evidence
+    if attribution is None or attribution.method != "replay":
+        return 0.0
+    part = dict(ranked(attribution)).get("lock_in", 0.0) * due_to("calling", "lock_in", evidence, told.rates)
+    return part if part >= LEAST_PART else 0.0
+
+
 def _wrong_without(attribution: Attribution, evidence: Evidence) -> str:
     """What leaves room for chance beside the likeliest cause: wrong ones without it too, or few runs; else empty."""
     cause = first_of(attribution)

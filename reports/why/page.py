@@ -69,9 +69,8 @@ class WhyPart:
 
 
 KNOWN, SURE = "How we know", "How sure"
-AGAINST, AGAINST_EACH, FOR_AND_AGAINST = (
-    *("What speaks against it", "What speaks against each", "What speaks for and against each"),
-)
+AGAINST, AGAINST_EACH = "What speaks against it", "What speaks against each"
+FOR_AND_AGAINST = "What speaks for and against each"
 
 
 def why(told: Explanation) -> tuple[WhyPart, ...]:
@@ -94,7 +93,10 @@ def why(told: Explanation) -> tuple[WhyPart, ...]:
 
 
 RUN_AGAIN, OTHER_TRIALS = "The question was run again with", "Other trials of the question have"
-LEAD = "{} more and more taken away. A cause is likely if answers are right more often from its line on than above it."
+LEAD = (
+    "{} more and more taken away. A cause is likely if answers are right more often from its line on than above it, and"
+    " it was likely enough before."
+)
 RIGHT_RUNS, TAKEN_AWAY = "Right", "Taken away, more and more"
 THE_CAUSE = "the cause, if answers turn right there"
 
@@ -139,7 +141,7 @@ def _how_sure(told: Explanation, rests: Sequence[WithoutRuns]) -> Iterator[str]:
     yield from said
     pair = None if as_likely(shares) else one_change(shares.cause, evidence)
     for each in rests:
-        if pair is not None and each.row == pair[0] and not any(each.row.name in line for line in said):
+        if pair is not None and each.row == pair[0] and not any(f"runs {each.row.name} (" in line for line in said):
             yield f"Without runs {each.row.name} ({each.row.bare}) it would have {each.chance(shares.cause)}."
     yield from _held_by_before(shares, told)
     yield _how(told)
@@ -151,16 +153,20 @@ def _how_sure(told: Explanation, rests: Sequence[WithoutRuns]) -> Iterator[str]:
 
 def _how(told: Explanation, *, of_others: bool = False) -> str:
     whose, known = " of these" if of_others else "", OF_STORE if told.rates.store else OF_ANY
-    turn = (
-        ", and by where this trial's early answers turn wrong" if any(at_other_steps(told.explained.evidence)) else ""
-    )
-    return (
-        f"“Before”{whose} is the probability before the runs of the table: by how often a cause was one {known}{turn}."
-    )
+    turn = ", and by where this trial's early answers turn wrong" if _has_early(told) else ""
+    return f"“Before”{whose} is the probability before the runs of the table: by how often {known}{turn}."
 
 
-OF_STORE = "in the other replayed trials of this store (in any store where these are few)"
-OF_ANY = "in any store"
+def _has_early(told: Explanation) -> bool:
+    """Whether early answers tell more than their rows do."""
+    evidence = told.explained.evidence
+    return evidence.flip is not None or any(at_other_steps(evidence))
+
+
+OF_STORE = (
+    "taking a cause away changed answers in the other replayed trials of this store (in any store where these are few)"
+)
+OF_ANY = "taking a cause away is assumed to change answers in any store"
 
 
 def _held_by_before(shares: Shares, told: Explanation) -> Iterator[str]:
@@ -339,7 +345,7 @@ def _basis(shares: Shares, told: Explanation) -> str:
         return f", from {form} answer{'' if form == 1 else 's'} that it was asked for once more"
     counted = sum(row.runs for row in counted_runs(shares.cause, evidence)) + form
     of_form = f" ({form} of them this reply, asked once more for its form)" if form and counted > form else ""
-    more = ["from its early answers"] if any(at_other_steps(evidence)) else []
+    more = ["from its early answers"] if _has_early(told) else []
     more += ["from other trials of this store"] if has_starts(shares, told) and told.rates.store else []
     beside = "".join(f", {each}" for each in more[:-1]) + "".join(f", and {each}" for each in more[-1:])
     return f", from the {counted:g} answers counted below{of_form}{beside}"

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.replay_rules import blame_without
@@ -76,7 +75,7 @@ def _on_least(cause: Mechanism, least: WithoutRuns, likely: int, with_them: Mapp
     lost, second = likely - least.hundredths(cause), _second(least, cause)
     runs, share = f"runs {least.row.name} ({least.row.bare})", least.chance(cause)
     others = {second: ""}
-    if rival := _moved(least, -1, cause, with_them):
+    if rival := _lowered(least, cause, with_them):
         others[rival] = f" in place of {told_hundredths(hundredths(with_them.get(rival, 0.0)))}"
     listed = sorted(others.items(), key=lambda each: -least.hundredths(each[0]))
     raised = f" (next {', '.join(f'{name_of(each)} {least.chance(each)}{now}' for each, now in listed)})"
@@ -130,13 +129,10 @@ def told_with(found: Sequence[WithoutRuns], cause: Mechanism) -> str:
     return "; ".join(f"{each.row.told} ({each.chance(cause)})" for each in found[:MOST])
 
 
-def _moved(
-    each: WithoutRuns, sign: Literal[1, -1], cause: Mechanism, with_them: Mapping[Mechanism, float]
-) -> Mechanism | None:
-    """The other cause that these runs make likelier by most (1), or less likely (-1); None of less than half of what
-    they move this one by."""
+def _lowered(each: WithoutRuns, cause: Mechanism, with_them: Mapping[Mechanism, float]) -> Mechanism | None:
+    """The other cause that these runs make less likely by most; None of less than half of what they move this one."""
     moved = {
-        other: sign * (with_them.get(other, 0.0) - each.shares.get(other, 0.0))
+        other: each.shares.get(other, 0.0) - with_them.get(other, 0.0)
         for other in {**with_them, **each.shares}
         if other != cause
     }

@@ -1,5 +1,5 @@
-"""The table of runs of one trial: with more and more taken away, each rung names the cause that it tests. What is taken
-away where answers turn right is likely what made it wrong."""
+"""The table of runs of one trial: with more and more taken away, each rung names the cause that it tests. A cause is
+likely where answers are right more often from its rung on, if it was likely enough before."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ from toolablate.analysis.attribution.levels import (
     Level,
     told_levels,
 )
-from toolablate.analysis.attribution.replay_rules import OTHER_ANSWERS, before_runs, blamed_at, due_to
+from toolablate.analysis.attribution.replay_rules import OTHER_ANSWERS, before_runs, blamed_at
 from toolablate.analysis.attribution.trace_rules import lacks_packages
 from toolablate.reports.cause_wording import chance, without_tools
 from toolablate.reports.numbers import counted as number_of
@@ -38,6 +38,7 @@ from toolablate.reports.why.changed_runs import (
     uncounted,
 )
 from toolablate.reports.why.named_causes import named_shares
+from toolablate.reports.why.other_causes import computing_part, first_reply_part
 from toolablate.reports.why.turn import MOST_SAID, NO_ANSWER, asked_at, count, redrawn_answers, turn_of
 from toolablate.traces.records import Mechanism
 from toolablate.traces.terminal_text import one_line
@@ -64,6 +65,7 @@ class Rung:
 
 NOT_COUNTED, OF_THE_TURN = "Not counted", "Counted in “before” alone, by where it turns wrong"
 ALL_RUNS, NO_RUNS, THE_REST = "all runs together", "no run tests it", "causes not listed"
+ROUNDED = "lost by rounding"
 
 TAKEN: Mapping[Part, str] = {
     "again": "nothing",
@@ -80,7 +82,7 @@ TAKEN: Mapping[Part, str] = {
 }
 """What a rung is called, by what was at work."""
 ANY_RESULT = "any result of its calls"
-OF_NO_CAUSE = "no cause by itself: calls are still made"
+OF_NO_CAUSE, STILL_CALLS = "no cause by itself", ": calls are still made"
 BUT_OF_FORM = " but those asked for its form"
 AS_ABOVE = ", as above"
 IF_WRONG = ", the likelier the fewer are right"
@@ -113,18 +115,16 @@ def rungs(told: Explanation) -> Iterator[Rung]:
         rows = list(found)
         both = len(placebos) > 1
         causes: list[Mechanism] = ["interaction"] if both else [*_causes_at(new, rows, evidence)]
-        told_here = chances.told(causes) or OF_NO_CAUSE
+        told_here = chances.told(causes) or f"{OF_NO_CAUSE}{STILL_CALLS if empty else ''}"
         if new == ("first_reply",):
-            told_here = _part("sampling_noise", "first_reply", told) or chances.told(["sampling_noise"])
+            told_here = chances.of_part("sampling_noise", first_reply_part(told))
         elif "calling" in new and causes == ["lock_in"] and "lock_in" in named:
-            told_here = _part("lock_in", "calling", told) or told_here
+            told_here = chances.of_part("lock_in", computing_part(told))
         named |= {*causes}
-        drawn = BARRED if any(row.changed == OFFERED for row in rows) else DRAWN
-        again = AT_ONCE if all(row.is_early for row in rows) else drawn
-        taken = _taken(new, placebos, empty, evidence, first=not gone, again=again)
+        taken = _taken(new, placebos, empty, evidence, first=not gone, again=_drawn(rows))
         yield Rung(taken, total(rows).count, told_here, _lines(found, evidence))
         gone |= {*new} - ({"calling"} if empty else set())
-    yield from _untested(chances, evidence, f"{ALL_RUNS}{BUT_OF_FORM if of_form else ''}")
+    yield from _untested(chances, told, f"{ALL_RUNS}{BUT_OF_FORM if of_form else ''}")
     for title, others in ((NOT_COUNTED, left), (OF_THE_TURN, at_other_steps(evidence))):
         if lines := tuple(_line(row, evidence) for row in others):
             yield Rung(title, "", "", lines)
@@ -189,28 +189,22 @@ def _taken(
     return f"{', '.join(some)} and {last}" if some else last
 
 
-DRAWN, AT_ONCE, BARRED = "drawn again", "asked at once", "drawn again, or forbidden to call, as it made no call"
-"""How runs differ in which nothing is taken away."""
+def _drawn(rows: Sequence[Row]) -> str:
+    """How runs differ in which nothing is taken away."""
+    # Early answers beside replays are draws of the answer as well.
+    found = [_BARRED if row.changed == OFFERED else "drawn again" for row in rows if not row.is_early]
+    return " or ".join(sorted({*found})) if found else "asked at once"
 
 
-def _part(cause: Mechanism, part: Part, told: Explanation) -> str:
-    """`sampling noise, .68 of its .88`: how much of a probability that is told above is by a part; empty of little."""
-    attribution, evidence = told.explained.attribution, told.explained.evidence
-    if attribution is None or attribution.method != "replay":
-        return ""
-    whole = dict(ranked(attribution)).get(cause, 0.0)
-    share = whole * due_to(part, cause, evidence, told.rates)
-    return f"{name_of(cause)}, {chance(share)} of its {chance(whole)}" if share >= LEAST_PART else ""
-
-
-LEAST_PART = 0.05
+_BARRED = "forbidden the calls that it did not make"
 
 
 def _gave_nothing(evidence: Evidence) -> dict[Part, str]:
     """Of kinds of tools of which no call gave anything, so that a result is what runs with other results add."""
-    gave = {KINDS[call.form] for call in evidence.signals.calls if call.gave}
+    calls = evidence.signals.calls
+    gave, called = {KINDS[call.form] for call in calls if call.gave}, {KINDS[call.form] for call in calls}
     of: dict[Part, str] = {"search": "its search", "code": "its code", "other": "its other tools"}
-    return {part: f"that {tool} gave nothing" for part, tool in of.items() if part not in gave}
+    return {part: f"that {tool} gave nothing" for part, tool in of.items() if part in called - gave}
 
 
 def _lines(rows: Mapping[Row, Level], evidence: Evidence) -> tuple[RunLine, ...]:
@@ -240,6 +234,7 @@ def _line(row: Row, evidence: Evidence, answered: str = "") -> RunLine:
     drawn, came = redrawn_answers(evidence) if row.changed == LAST_REPLY else (0, "")
     if came and drawn == row.runs:
         answered = f": {came}"
+    # With runs from the one result at which it turned the row has more than these.
     if row.changed.startswith(AFTER_FIRST) and evidence.pivotal is None:
         answered += _came_again(row, evidence)
     elsewhere = f" ({row.asked_where})" if row.elsewhere else ""
@@ -276,12 +271,13 @@ def _row_at(event: int) -> str:
 @dataclass(frozen=True, slots=True)
 class _Chances:
     """In hundredths: of each cause, and before any run was counted; both empty where no runs are weighed. `rest` is
-    what no cause has by name; `said` are those that a rung has named."""
+    what no cause has by name; `said` are those that a rung has named, `parts` those of which one told a part."""
 
     now: Mapping[Mechanism, int] = field(default_factory=dict)
     before: Mapping[Mechanism, int] = field(default_factory=dict)
     rest: int = 0
     said: set[Mechanism] = field(default_factory=set)
+    parts: set[Mechanism] = field(default_factory=set)
 
     @classmethod
     def of(cls, told: Explanation) -> "_Chances":
@@ -300,6 +296,13 @@ class _Chances:
     def told(self, causes: Iterable[Mechanism]) -> str:
         """`computational lock-in .75 (before: .30)`; without a probability where none is weighed."""
         return "; ".join(self._one(each) for each in dict.fromkeys(causes))
+
+    def of_part(self, cause: Mechanism, part: float) -> str:
+        """`sampling noise, .68 of its .88`, where a part of a probability that is told above is known, and once."""
+        if not part or cause not in self.said or cause in self.parts:
+            return self.told([cause])
+        self.parts.add(cause)
+        return f"{name_of(cause)}, {chance(part)} of its {told_hundredths(self.now.get(cause, 0))}"
 
     def _one(self, cause: Mechanism) -> str:
         if not self.now:
@@ -324,8 +327,11 @@ def in_hundredths(shares: Mapping[Mechanism, float]) -> dict[Mechanism, int]:
     return found
 
 
-def _untested(chances: _Chances, evidence: Evidence, all_runs: str) -> Iterator[Rung]:
+def _untested(chances: _Chances, told: Explanation, all_runs: str) -> Iterator[Rung]:
     """What is left where nothing makes it right, and causes that no run takes away."""
+    evidence, attribution = told.explained.evidence, told.explained.attribution
+    if attribution is None:
+        return
     causes = dict.fromkeys((*chances.now, *chances.before))
     first = next(iter(chances.now), None)
     rows = [row for row in levels_of(evidence) if row.changed != AS_WAS]
@@ -337,8 +343,12 @@ def _untested(chances: _Chances, evidence: Evidence, all_runs: str) -> Iterator[
             yield Rung(NO_RUNS, "", chances.told([cause]))
     before = sum(share for cause, share in chances.before.items() if cause not in chances.said)
     if chances.rest or before:
-        yield Rung(THE_REST, "", _with_before(chances.rest, before if chances.before else None))
+        unlisted = any(share >= UNLISTED and cause not in chances.said for cause, share in ranked(attribution))
+        title = THE_REST if before or unlisted else ROUNDED
+        yield Rung(title, "", _with_before(chances.rest, before if before else None))
 
 
+UNLISTED = 0.005
+"""Of a probability that is a hundredth."""
 LIKELY_BEFORE = 5
 """Hundredths before any run from which on a cause that no run tests is named, however improbable it is."""

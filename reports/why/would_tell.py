@@ -89,7 +89,7 @@ def _of_form(test: _Test) -> bool:
 
 
 def _changes_nothing(test: _Test, told: Explanation) -> bool:
-    """Whether the same cause is the likeliest either way, and about as likely."""
+    """Whether the same cause is the likeliest either way, and less than `LEAST_CHANGE` apart."""
     found = _after(test, told)
     return len(found) == 2 and found[0][0] == found[1][0] and abs(found[0][1] - found[1][1]) < LEAST_CHANGE
 
@@ -236,7 +236,10 @@ def _after_first_result(causes: list[Mechanism], told: Explanation) -> Iterator[
     after = None if first is None or within else reply_after(first, told)
     if after is not None and "sampling_noise" in causes[:2]:
         (other, *_) = (each for each in causes if each != "sampling_noise")
-        yield _Test(after, "", f"that keep all up to event {after - 1}", "sampling_noise", other)
+        test = _Test(after, "", f"that keep all up to event {after - 1}", "sampling_noise", other)
+        # What it kept need not be what the other cause is: where such runs are weighed, they tell by their counts.
+        if _after(test, told) and _shares(told).get(other, 0.0) >= LEAST_TESTED:
+            yield test
 
 
 def _so_far(test: _Test, told: Explanation) -> Row | None:

@@ -25,7 +25,7 @@ from toolablate.analysis.attribution.trace_rules import NoToolTrial
 from toolablate.analysis.flips import Chance, Floor
 from toolablate.analysis.shapley import ShapleyEstimate
 from toolablate.reports.why.page import OTHER_TRIALS, RUN_AGAIN, why
-from toolablate.reports.why.rungs import THE_REST, Rung, RunLine
+from toolablate.reports.why.rungs import ROUNDED, THE_REST, Rung, RunLine
 from toolablate.traces.records import Attribution, Event, ReplayDesign
 
 HARMED = World(availability=-0.02, calling=-0.03, use=-0.04, search=-0.25, code=0.08, fault=0.2, format=0.2)
@@ -180,7 +180,8 @@ _PART = re.compile(r", \.\d+ of its \.\d+")
 def chances_of(told: Explanation) -> dict[str, tuple[str, str]]:
     """By the name of a cause its probability in the table, and that before its runs."""
     # What is left is at no rung, so that its line is its name.
-    said = (f"{THE_REST} {rung.cause}" if rung.taken == THE_REST else rung.cause for rung in rungs_of(told))
+    left = (THE_REST, ROUNDED)
+    said = (f"{rung.taken} {rung.cause}" if rung.taken in left else rung.cause for rung in rungs_of(told))
     return {name: (now, before) for each in said for name, now, before in _CHANCE.findall(_PART.sub("", each))}
 
 

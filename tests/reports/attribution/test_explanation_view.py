@@ -224,7 +224,7 @@ def test_a_cause_that_no_run_shows_is_not_said_to_have_made_it_wrong() -> None:
     same = Replay(rollouts={frozenset(): (0.0,) * 4, frozenset({"search"}): (0.0,) * 4})
     told = explanation(explained(evidence(inputs=inputs(replay=same), pivotal=None)))
     assert part(told, "How we know").startswith(
-        "No two kinds of run show it by themselves. All its runs together, with 95 % intervals: without it 11 of 16 right (44 to 86 %), with it 0 of 12 right (0 to 24 %)."
+        "The runs that differ least do not show it. All its runs together, with 95 % intervals: without it 11 of 16 right (44 to 86 %), with it 0 of 12 right (0 to 24 %)."
     )
     assert "The runs that differ least do not show “retrieval distraction”: " in part(told, "What speaks against it")
 
