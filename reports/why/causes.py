@@ -192,7 +192,7 @@ def what_it_is(cause: Mechanism, told: Explanation) -> str:
     return COMPUTING_AT_ALL if cause == "lock_in" and computes_at_all(told) else CAUSES[cause][1]
 
 
-COMPUTING_AT_ALL = "that it turned to its own computation, whatever this gave, cost it the right answer"
+COMPUTING_AT_ALL = "that it turned to its own computation, more than what this gave, cost it the right answer"
 
 
 def computes_at_all(told: Explanation) -> bool:

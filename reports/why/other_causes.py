@@ -6,7 +6,7 @@ from itertools import combinations
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.levels import EXTENDED, WITHOUT_CALLS, told_levels
 from toolablate.analysis.attribution.replay_rules import due_to
-from toolablate.analysis.attribution.trace_rules import outside_signs, ran_out, unrecovered
+from toolablate.analysis.attribution.trace_rules import BY_CHANCE, outside_signs, ran_out, unrecovered
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.cause_wording import chance
 from toolablate.reports.why.causes import (
@@ -46,6 +46,7 @@ from toolablate.reports.why.named_causes import LEAST_LEFT, named_shares, spoken
 from toolablate.reports.why.turn import AT_CALLS, right_until
 from toolablate.traces.records import Attribution, Mechanism
 
+WHAT_IS_LEFT = "it is what the other causes leave"
 LEAST_TOLD = 0.01
 """Of the probability of a cause."""
 
@@ -113,7 +114,7 @@ def _left_over(cause: Mechanism, attribution: Attribution, evidence: Evidence) -
     if cause == "own_error" and levels and total(levels).share < RIGHT:
         return f"For {quoted_name(cause)}: of the counted answers {total(levels).came}.{kinds_wrong(levels)}"
     left = "" if cause == "own_error" else _wrong_without(attribution, evidence)
-    reason = left or "it is what the other causes leave"
+    reason = left or WHAT_IS_LEFT
     return f"For {quoted_name(cause)}: nothing shows it by itself; {reason}."
 
 
@@ -179,7 +180,7 @@ def _raised_by(cause: Mechanism, told: Explanation, *, capitals: bool = True) ->
             said.append(of_scores(RE_ASKED, evidence.re_asked, evidence).told)
         if cause in AT_CALLS and (still := right_until(happened(cause, told).event, evidence)):
             said.append(still)
-    listed = "; ".join(said) or "no row tests it apart"
+    listed = "; ".join(said) or (WHAT_IS_LEFT if cause in BY_CHANCE else "no row tests it apart")
     return f" {capital(listed) if capitals else listed[:1].lower() + listed[1:]}."
 
 
@@ -217,7 +218,7 @@ def _of_chance(told: Explanation) -> Iterator[str]:
     elif attribution is not None and (left := _wrong_without(attribution, evidence)):
         yield left
     elif again and attribution is not None and attribution.method == "replay":
-        yield f"it is what the other causes leave, though {drawn_again(again)}"
+        yield f"{WHAT_IS_LEFT}, though {drawn_again(again)}"
     elif bare is not None and bare.share > RIGHT:
         yield f"{bare.told}, so it can answer the question"
 
