@@ -484,9 +484,9 @@ def test_calls_that_are_named_with_the_computation_are_said_to_be() -> None:
             r"(\.\d+) of the (\.\d+) is for turning to its code at all, whatever this gave. It counts as “computational lock-in”,"
             " since the answer comes back where this is set aside: told to ignore its tool results: 2 of 2 right."
         )
-        found = re.search(counted, part(told, "How we know"))
-        assert bool(found) == said
-        by_calls = found is not None and float(found[1]) > float(found[2]) / 2
+        parts = re.search(counted, part(told, "How we know"))
+        assert bool(parts) == said
+        by_calls = parts is not None and float(parts[1]) > float(parts[2]) / 2
         assert ("own computation, more than what this gave, cost it" in part(told, "Verdict")) == by_calls
         assert contradictions(told) == []
 
