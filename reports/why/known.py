@@ -310,7 +310,7 @@ def _of_its_first_reply(told: Explanation) -> Iterator[str]:
     if part := first_reply_part(told):
         whole = chance(dict(ranked(attribution))["sampling_noise"])
         kept = total(unchanged(told.explained.evidence))
-        came = f", of which {kept.bare.removesuffix(' right')} are right" if kept.runs else ""
+        came = f" ({kept.bare})" if kept.runs else ""
         yield (
             f"{chance(part)} of the {whole} is chance in its first reply: its own replays keep that reply{came}, and"
             " other trials of its question draw it anew."
