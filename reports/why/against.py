@@ -2,7 +2,6 @@
 early answers and signs."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.levels import LAST_REPLY, OFFERED
@@ -137,7 +136,7 @@ def _misfits(
         how = WITHOUT_THESE if weighed else ""
         yield f"Runs that speak against {quoted_name(cause)}{how}: {'; '.join(texts[:most])}{more}."
     yield from (
-        f"Against {quoted_name(cause)}, though not counted ({row.aside}): {replace(row, aside='').told}."
+        f"Against {quoted_name(cause)}, though not counted ({ASKED_OTHERWISE}): {row.told}."
         for row in _ignoring(cause, evidence)
     )
     if cause == "sampling_noise":
@@ -259,7 +258,7 @@ def _ignoring(cause: Mechanism, evidence: Evidence) -> list[Row]:
     if cause == "lock_in" and calls_are_lock_in(evidence):
         return []
     misfits = _NOT_BY_RESULTS if row.share > RIGHT else _BY_RESULTS
-    return [replace(row, aside=ASKED_OTHERWISE)] if cause in misfits else []
+    return [row] if cause in misfits else []
 
 
 _BY_RESULTS: tuple[Mechanism, ...] = ("lock_in", "retrieval_distraction", "other_results", "interaction")

@@ -107,7 +107,6 @@ def rungs(told: Explanation) -> Iterator[Rung]:
         )
         left = [row for row in left if row.changed != REPEATS]
     gone: set[Part] = set()
-    named: set[Mechanism] = set()
     for (parts, placebos, empty), levels in groupby(_levels(evidence), key=lambda each: _tested(each, evidence)):
         # What is gone already is named again only where nothing else is taken away.
         new = tuple(each for each in parts if each not in gone) or parts
@@ -115,12 +114,12 @@ def rungs(told: Explanation) -> Iterator[Rung]:
         rows = list(found)
         both = len(placebos) > 1
         causes: list[Mechanism] = ["interaction"] if both else [*_causes_at(new, rows, evidence)]
-        told_here = chances.told(causes) or f"{OF_NO_CAUSE}{STILL_CALLS if empty else ''}"
         if new == ("first_reply",):
             told_here = chances.of_part("sampling_noise", first_reply_part(told))
-        elif "calling" in new and causes == ["lock_in"] and "lock_in" in named:
+        elif "calling" in new and causes == ["lock_in"]:
             told_here = chances.of_part("lock_in", computing_part(told))
-        named |= {*causes}
+        else:
+            told_here = chances.told(causes) or f"{OF_NO_CAUSE}{STILL_CALLS if empty else ''}"
         taken = _taken(new, placebos, empty, evidence, first=not gone, again=_drawn(rows))
         yield Rung(taken, total(rows).count, told_here, _lines(found, evidence))
         gone |= {*new} - ({"calling"} if empty else set())

@@ -3,7 +3,7 @@
 import itertools
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,12 @@ from toolablate.experiments.attribution.explained import explained
 from toolablate.reports.html.beliefs import falling
 from toolablate.reports.terminal.explanation import MOST_LINES, explanation_view, step_lines, steps_table
 from toolablate.reports.why import turn
-from toolablate.reports.why.causes import CAUSES, WORDS, ranked, sides, unchanged
+from toolablate.reports.why.causes import CAUSES, COMPUTING_AT_ALL, WORDS, ranked, sides, unchanged
 from toolablate.reports.why.changed_runs import REPEATS, Row, by_calls, levels_of, uncounted
 from toolablate.reports.why.page import AGAINST, AGAINST_EACH, FOR_AND_AGAINST, WhyPart, why
 from toolablate.reports.why.rungs import ALL_RUNS, NOT_COUNTED, OF_THE_TURN, Rung, RunLine
 from toolablate.reports.why.turn import asked_at, split_at, turn_of
-from toolablate.traces.records import Attribution
+from toolablate.traces.records import Attribution, Mechanism
 from toolablate.traces.store import Store
 
 OTHERS = "What else it may be"
@@ -222,7 +222,7 @@ def _of_the_verdict(attribution: Attribution, verdict: str) -> Iterator[str]:
     shares = dict(ranked(attribution))
     most = max(shares.values())
     undecided = verdict.startswith("Undecided")
-    first = verdict.partition(";" if undecided else "robability ")[0]
+    first = re.split("; | Less likely" if undecided else "robability ", verdict)[0]
     likeliest = ["The cause is not known" if each == "unknown" else CAUSES[each][0] for each in shares]
     likeliest = [name for name, share in zip(likeliest, shares.values(), strict=True) if share == most]
     if not any(name in first for name in likeliest):
@@ -238,9 +238,8 @@ def _of_the_verdict(attribution: Attribution, verdict: str) -> Iterator[str]:
         yield f"a word for how sure, or none, at {most}: {verdict}"
     if undecided and most >= 0.59:
         yield f"undecided at {most}: {verdict}"
-    next_most = max((share for each, share in shares.items() if CAUSES[each][0] not in first), default=0.0)
-    if most - next_most < 0.14 and next_most >= 0.11 and not unknown:
-        yield f"ranked, with {most} and {next_most}: {verdict}"
+    if not unknown:
+        yield from _of_rank(shares, first, undecided=undecided)
     needless = sum(shares.get(each, 0.0) for each in BY_CHANCE)
     other = ranked(attribution)[0][0] not in (*BY_CHANCE, "unknown")
     if other and needless > most + 0.02 and all(shares.get(each, 0.0) > 0.01 for each in BY_CHANCE) and not undecided:
@@ -248,6 +247,17 @@ def _of_the_verdict(attribution: Attribution, verdict: str) -> Iterator[str]:
     together = re.search(r"need no tool, together: (\d?\.\d+)", verdict)
     if together and (abs(float(together[1]) - needless) > 0.011 or float(together[1]) <= most - 0.006):
         yield f"another probability together than {needless}, beside {most}: {verdict}"
+
+
+def _of_rank(shares: Mapping[Mechanism, float], first: str, *, undecided: bool) -> Iterator[str]:
+    """None is left behind that is nearly as likely as the most probable one, or half as likely where several are."""
+    most = max(shares.values())
+    left = max((share for each, share in shares.items() if CAUSES[each][0] not in first), default=0.0)
+    half = left >= most / 2 + 0.01
+    if left >= 0.11 and most - left < (0.14 if half else 0.09):
+        yield f"ranked, with {most} and {left}: {first}"
+    if half and undecided and "need no tool, together" not in first:
+        yield f"undecided without a cause of {left} beside {most}: {first}"
 
 
 def _of_probabilities(text: dict[str, str], rungs: tuple[Rung, ...]) -> Iterator[str]:
@@ -295,7 +305,7 @@ def _of_rows_for(attribution: Attribution, text: dict[str, str]) -> Iterator[str
 
 def _of_definitions(whole: str) -> Iterator[str]:
     """Each cause is said to be what it is once."""
-    for name, what in CAUSES.values():
+    for name, what in (*CAUSES.values(), (CAUSES["lock_in"][0], COMPUTING_AT_ALL)):
         if whole.count(f"{name} ({what})") > 1:
             yield f"{name}, defined twice: {whole}"
 

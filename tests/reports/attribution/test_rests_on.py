@@ -1,5 +1,6 @@
 """How much a verdict rests on each kind of run."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -89,7 +90,8 @@ def test_runs_without_which_the_cause_would_be_likelier_speak_against_it(swapped
     speaking = [each for each in rests_on(told) if each.hundredths("sampling_noise") >= least]
     assert speaking
     against = part(told, "What speaks against it")
-    assert ", with its probability without these: " in against
+    told_rows = against.partition(", with its probability without these: ")[2].partition("What outweighs it")[0]
+    assert len(re.findall(r" \((?:under )?\.\d\d\)", told_rows)) == len(speaking)
     for each in speaking:
         assert f"{each.row.told} (.{each.hundredths('sampling_noise'):02}" in against
     # Then what outweighs them, of the kinds that speak for it.

@@ -10,7 +10,7 @@ from toolablate.analysis.attribution.signals.answers import numbers_of
 from toolablate.reports.why.causes import CAUSES, ranked
 from toolablate.reports.why.happened import answers_of
 from toolablate.reports.why.rests_on import rests_on
-from toolablate.reports.why.rungs import NO_RUNS, Rung
+from toolablate.reports.why.rungs import NO_RUNS, ROUNDED, Rung
 from toolablate.traces.records import Attribution, Mechanism, ToolCall
 
 
@@ -24,6 +24,9 @@ def weighed_otherwise(
     now, before = ({name: _hundredths(each[at]) for name, each in chances.items()} for at in (0, 1))
     if sum(now.values()) != 100 or sum(before.values()) not in (0, 100):
         yield f"probabilities that add to {sum(now.values())}, before {sum(before.values())}: {rungs}"
+    unlisted = [each for each, share in ranked(attribution) if share >= 0.006 and CAUSES[each][0] not in now]
+    if ROUNDED in now and unlisted:
+        yield f"{unlisted} lost by rounding: {rungs}"
     said = dict(re.findall(r"It may be ([^(]*) \([^)]*\): (\d?\.\d+)", text.get("What else it may be", "")))
     first = re.search(r"Probability (\d?\.\d+)", text["Verdict"])
     if first and not text["Verdict"].startswith("Undecided"):
