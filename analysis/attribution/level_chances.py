@@ -67,12 +67,6 @@ def low_or_changed(tallies: Sequence[LevelTally], chances: Sequence[float]) -> F
     return found
 
 
-def odds_of_low(tally: LevelTally) -> float:
-    """How many times likelier its runs are where the chance is mostly low than where it is mostly high."""
-    (low,), (high,) = fits_of((tally,)).worth
-    return math.exp(low - high)
-
-
 @dataclass(frozen=True, slots=True)
 class Paths:
     """Every way to cut a chain of levels into runs of one chance each, twice: the first run is low, or high.

@@ -593,19 +593,6 @@ def _gone(mechanism: Mechanism, levels: Sequence[Level], evidence: Evidence) -> 
     ]
 
 
-def taken_together(mechanism: Mechanism, evidence: Evidence) -> tuple[Mechanism, ...]:
-    """What else goes with it in the runs that decide it, so that these do not tell them apart."""
-    found, named = deciding(mechanism, evidence), _named(evidence)
-    if found is None:
-        return ()
-    parts = {found[0].part, *found[0].also}
-    if evidence.all_runs is None and "search" in parts:
-        # Of arms it is the results of whatever tools there were.
-        of_tools: frozenset[Part] = frozenset() if mechanism in _OF_RESULTS else evidence.inputs.tools
-        parts = (parts - {"search"}) | of_tools
-    return tuple(dict.fromkeys(named[part] for part in sorted(parts)))
-
-
 def _events(mechanism: Mechanism, evidence: Evidence, fall: Fall | None) -> Iterator[int]:
     signals = evidence.signals
     match mechanism:

@@ -7,7 +7,7 @@ from string import ascii_uppercase
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.signals.answers import numbers_of
 from toolablate.analysis.attribution.signals.signal_types import Form
-from toolablate.reports.why.causes import first_of, hundredths, quoted_name, told_hundredths
+from toolablate.reports.why.causes import first_of
 from toolablate.reports.why.happened import (
     FORMS_OF,
     OF_FORMS,
@@ -19,7 +19,6 @@ from toolablate.reports.why.happened import (
     reply_of,
     stands_in_none,
 )
-from toolablate.reports.why.named_causes import named_shares, spoken_of
 from toolablate.reports.why.quoted import BARE_ANSWER, telling_line
 from toolablate.traces.records import Mechanism, ModelCall, ToolCall
 from toolablate.traces.terminal_text import one_line, plain_text
@@ -52,7 +51,7 @@ def unsourced(cause: Mechanism, told: Explanation) -> Iterator[Said]:
     if cause not in FORMS_OF or not wanted or in_question or [*_results_with(told, wanted, FORMS_OF[cause])]:
         return
     answer = one_line(", ".join(wanted), max_chars=60)
-    yield f"No result of {_WHOSE[cause]} has its answer, {answer}, in these words: how these led to it is not shown."
+    yield f"No result of {_WHOSE[cause]} has its answer, “{answer}”, in these words: how these led to it is not shown."
     yield from _another_taken_up(cause, told, wanted)
 
 
@@ -192,20 +191,7 @@ def course(told: Explanation) -> Iterator[str]:
         said.append(f"{tool} gave one option alone, {which}{letter}, {option} (event {event}){took}")
     same = gave[-1][1] == final[0]
     end = ", and it answered that" if same else f"; it answered {final[0]} all the same"
-    yield f"{'; '.join(said)}{end}.{_is_sign(gave[-1][0], told) if same else ''}"
-
-
-def _is_sign(event: int, told: Explanation) -> str:
-    """Of which other cause a result with the wrong answer is a sign, and how likely that is."""
-    attribution, cause = told.explained.attribution, shows(event, told)
-    if attribution is None or attribution.method != "replay" or cause is None:
-        return ""
-    shares = named_shares(told, attribution)
-    # Of what the verdict names it has the probability.
-    if shares.cause in ("interaction", "format", "unknown") or cause in spoken_of(shares):
-        return ""
-    likely = dict(shares.others).get(cause, hundredths(attribution.shares.get(cause, 0.0)))
-    return f" That is a sign of {quoted_name(cause)}, which has {told_hundredths(likely)}."
+    yield f"{'; '.join(said)}{end}."
 
 
 MOST_GIVEN = 4

@@ -4,16 +4,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
-from toolablate.analysis.attribution.level_chances import LevelTally, odds_of_low
 from toolablate.analysis.attribution.levels import (
-    AGAIN,
-    EXTENDED,
-    LAST_REPLY,
-    REPAIRED,
-    SHORT,
     WITHOUT_TOOLS,
     Level,
-    swapped_results,
     told_levels,
 )
 from toolablate.analysis.attribution.replay_rules import (
@@ -22,15 +15,12 @@ from toolablate.analysis.attribution.replay_rules import (
     deciding,
     due_to,
     levels_without,
-    taken_together,
 )
 from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.pairing import RIGHT
-from toolablate.analysis.statistics.intervals import wilson_interval
 from toolablate.reports.cause_wording import chance
 from toolablate.reports.why.changed_runs import (
-    AFTER_FIRST,
     AS_WAS,
     IN_REPEATS,
     NOTHING_CHANGED,
@@ -41,7 +31,6 @@ from toolablate.reports.why.changed_runs import (
     levels_of,
     of_scores,
     row_of,
-    total,
 )
 from toolablate.traces.records import Attribution, Mechanism
 
@@ -169,6 +158,14 @@ def hundred(of: int) -> str:
     return chance(of / 100)
 
 
+LEAST_TOLD = 0.01
+"""Of the probability of a cause."""
+
+
+def told_chance(share: float) -> str:
+    return chance(share) if share >= LEAST_TOLD else f"under {chance(LEAST_TOLD)}"
+
+
 def told_hundredths(share: int) -> str:
     return hundred(share) if share else f"under {hundred(1)}"
 
@@ -201,155 +198,29 @@ def computes_at_all(told: Explanation) -> bool:
     return calls_are_lock_in(evidence) and due_to("calling", "lock_in", evidence, told.rates) > RIGHT
 
 
-def not_apart(cause: Mechanism, evidence: Evidence) -> tuple[Mechanism, ...]:
-    """Other causes that the deciding runs take away with it; nothing of what needs no tool."""
-    if cause in BY_CHANCE:
-        return ()
-    return tuple(each for each in taken_together(cause, evidence) if each not in (cause, *BY_CHANCE))
-
-
 # The runs that decide whether a cause is one.
 
 
-def restores(cause: Mechanism, evidence: Evidence) -> bool:
-    """Whether without it more runs are right than in any kind in which it is at work."""
-    found = deciding_rows(cause, evidence)
-    return found is not None and found[0].share > (found[1].share if found[1] else 0.0)
-
-
-def deciding_rows(cause: Mechanism, evidence: Evidence) -> tuple[Row, Row | None] | None:
-    """Runs without a cause, and those with it that are right most often, where there are any. None where no runs are
-    without it."""
-    if cause == "format" and evidence.re_asked:
-        return of_scores(RE_ASKED, evidence.re_asked, evidence), None
-    if cause == "interaction":
-        kept = [row for row in levels_of(evidence) if row.changed.startswith(_KEPT)]
-        both = of_kinds(evidence)
-        return (both[-1], max(kept, key=lambda row: row.share, default=None)) if both else None
-    found = deciding(cause, evidence)
-    if found is None:
-        return None
-    undone, before = found
-    if cause in NEXT_TO:
-        before = _just_before(undone, evidence)
-    if cause in _AT_RESULTS and before is not None and before.what == AGAIN and len(evidence.signals.calls) > 1:
-        # What keeps the first result alone need not have the one that led it astray.
-        all_levels = (each for levels in told_levels(evidence) for each in levels)
-        before = next((each for each in all_levels if each.what == LAST_REPLY), before)
-    return row_of(undone, evidence), None if before is None or is_alone(before) else row_of(before, evidence)
-
-
-def one_change(cause: Mechanism, evidence: Evidence) -> tuple[Row, Row] | None:
-    """Replays of the trial without this cause, and replays with it, where the two differ in nothing else: of several
-    those of most runs."""
-    starts, own = _ALONE.get(cause, ()), _repaired_by(cause)
-    gone, there = sides(cause, evidence)
-    kept = [row for row in there if row.changed.startswith(_KEPT)]
-    pairs = [
-        (row, beside)
-        for row in gone
-        for beside in kept
-        if starts and row.changed.startswith(starts) and _repaired(row) - own == _repaired(beside) - own
-    ]
-    return max(pairs, key=lambda pair: (pair[0].runs, pair[1].runs), default=None)
-
-
-def _repaired(row: Row) -> frozenset[str]:
-    return frozenset(each for each in (_TWICE, _WORK) if each in row.changed)
-
-
-def _repaired_by(cause: Mechanism) -> frozenset[str]:
-    return frozenset({"budget": {_TWICE}, "tool_fault": {_WORK}}.get(cause, ()))
-
-
-_TWICE, _WORK = EXTENDED.removeprefix("with "), REPAIRED.removeprefix("with ")
-_NO_RESULT = "with no result at event"
-_ALONE: Mapping[Mechanism, tuple[str, ...]] = {
-    "retrieval_distraction": (swapped_results(["search"]), _NO_RESULT),
-    "lock_in": (swapped_results(["code"]), _NO_RESULT),
-    "other_results": (swapped_results(["other"]), _NO_RESULT),
-    "volume": (SHORT,),
-    "budget": (EXTENDED,),
-    "tool_fault": (REPAIRED,),
-}
-"""How the runs begin that take away this cause alone."""
+def restores(pair: Sequence[Row]) -> bool:
+    """Whether more are right without it, of `pair_of`."""
+    return pair[0].share > pair[1].share
 
 
 def pair_of(cause: Mechanism, evidence: Evidence) -> list[Row]:
-    """The clearest pair: without the cause, and with it where there are such runs. Nothing where none are without."""
-    return [row for row in one_change(cause, evidence) or deciding_rows(cause, evidence) or () if row is not None]
+    """The runs that decide: without a cause, and those with it that are right most often, where there are any. Nothing
+    where none are without."""
+    if cause == "format" and evidence.re_asked:
+        return [of_scores(RE_ASKED, evidence.re_asked, evidence)]
+    found = deciding(cause, evidence)
+    if found is None:
+        return []
+    undone, before = found
+    if cause in _NEXT_TO:
+        before = _just_before(undone, evidence)
+    return [row_of(each, evidence) for each in (undone, before) if each is not None and not is_alone(each)]
 
 
-def bears_difference(pair: Sequence[Row]) -> bool:
-    """Whether more are right without it, and neither share lies within the other's interval; of graded scores, whose
-    intervals are not known, and of runs that only the wrong trial stands beside, whether more are right alone."""
-    if len(pair) < 2:
-        return True
-    shares, known = [row.share for row in pair[:2]], intervals(pair[:2])
-    apart = all(not low <= share <= high for share, (low, high) in zip(shares, reversed(known), strict=bool(known)))
-    return shares[0] > shares[1] and apart
-
-
-def are_few(rows: Sequence[Row]) -> bool:
-    """Whether so few runs may differ by chance: not where the interval of the first lies above that of the second."""
-    known = intervals(rows)
-    return min(row.runs for row in rows) < FEW and not (len(known) == 2 and known[1][1] < known[0][0])
-
-
-def do_not_show(pair: Sequence[Row]) -> str:
-    """How runs without a cause and with it do not bear a difference."""
-    if pair[0].share <= pair[1].share:
-        return "do not show"
-    return "are too few to show" if are_few(pair) else "hardly show"
-
-
-def unshown_by_all(cause: Mechanism, evidence: Evidence) -> str:
-    """What its runs say of a cause that something else speaks for, as a clause; empty where they speak for it too."""
-    gone, there = sides(cause, evidence)
-    if not gone or not there or bears_difference([total(gone), total(there)]):
-        return ""
-    return f", but its runs do not show it: without it {total(gone).came}, with it {total(there).came}"
-
-
-def kinds_wrong(levels: Sequence[Row]) -> str:
-    """In how many kinds of run most are wrong, as a sentence; empty of one kind."""
-    low = sum(row.share < RIGHT for row in levels)
-    return f" In {low} of {len(levels)} kinds of run most are wrong." if len(levels) > 1 else ""
-
-
-def mostly_wrong(levels: Sequence[Row]) -> bool:
-    """Whether most runs are wrong, and most kinds of run."""
-    low = sum(row.share < RIGHT for row in levels)
-    return 2 * low > len(levels) and sum(row.right for row in levels) < RIGHT * sum(row.runs for row in levels)
-
-
-def which_are_few(without: Row, there: Row, what: str = "it") -> str:
-    """Of two sums, without a cause and with it, as a clause; empty where neither is of few runs."""
-    few = without.runs < FEW, there.runs < FEW
-    if not any(few):
-        return ""
-    return "; these are few" if all(few) else f"; few are {'without' if few[0] else 'with'} {what}"
-
-
-AGAINST_CHANCE = 3.0
-"""How many times likelier runs are to come out of a low chance than of a high one, from which on they speak against
-sampling noise."""
-
-
-def against_chance(again: Sequence[Row]) -> bool:
-    """Of draws again."""
-    tally = LevelTally(sum(row.runs for row in again), sum(row.right for row in again))
-    return odds_of_low(tally) >= AGAINST_CHANCE
-
-
-def same_rows(one: Mechanism, other: Mechanism, evidence: Evidence) -> bool:
-    """Whether the same rows are without either."""
-    gone = {*lacking(one, evidence)}
-    return bool(gone) and gone == {*lacking(other, evidence)}
-
-
-_AT_RESULTS: tuple[Mechanism, ...] = ("lock_in", "retrieval_distraction", "other_results")
-NEXT_TO: tuple[Mechanism, ...] = ("availability", "prompt", "volume")
+_NEXT_TO: tuple[Mechanism, ...] = ("availability", "prompt", "volume")
 """Causes whose deciding rows differ in nothing else."""
 
 
@@ -360,19 +231,6 @@ def _just_before(undone: Level, evidence: Evidence) -> Level | None:
             place = levels.index(undone)
             return levels[place - 1] if place else None
     return None
-
-
-_KEPT = (AFTER_FIRST, LAST_REPLY, EXTENDED, REPAIRED)
-
-
-def of_kinds(evidence: Evidence) -> tuple[Row, ...]:
-    """Of two kinds of tools the runs without the results of each, then of both; nothing where one is missing."""
-    kinds, levels = sorted(evidence.inputs.tools), levels_of(evidence)
-    if len(kinds) != 2:
-        return ()
-    starts = [swapped_results(each) for each in (kinds[:1], kinds[1:], kinds)]
-    found = [row for start in starts for row in levels if row.changed.partition(REPAIRED_TOO)[0] == start]
-    return tuple(found) if len(found) == len(starts) else ()
 
 
 def lacking(cause: Mechanism, evidence: Evidence) -> list[Row]:
@@ -391,31 +249,16 @@ def unchanged(evidence: Evidence) -> list[Row]:
     return [row for row in kept if REPAIRED_TOO not in row.changed]
 
 
-def sides(cause: Mechanism, evidence: Evidence) -> tuple[list[Row], list[Row]]:
-    """What is weighed: rows in which the cause is gone, and those in which it is there."""
-    gone = lacking(cause, evidence)
-    rows = [row for row in levels_of(evidence) if row.changed != AS_WAS]
-    return ([row for row in rows if row in gone], [row for row in rows if row not in gone]) if gone else ([], [])
-
-
 def tells_form(attribution: Attribution, evidence: Evidence) -> bool:
     """Whether answers that were asked for once more are what the form of the answer is weighed from."""
     weighed = attribution.method == "replay" and "format" in attribution.shares
     return weighed and bool(evidence.re_asked) and evidence.score.verdict == "unparsed"
 
 
-def counted_runs(cause: Mechanism, evidence: Evidence) -> list[Row]:
+def counted_runs(evidence: Evidence) -> list[Row]:
     """All that a probability is weighed from."""
-    gone, there = sides(cause, evidence)
-    return [*gone, *there] or [row for row in levels_of(evidence) if row.changed != AS_WAS]
+    return [row for row in levels_of(evidence) if row.changed != AS_WAS]
 
 
 def without_tools(evidence: Evidence) -> Row | None:
     return next((row for row in levels_of(evidence) if row.changed == WITHOUT_TOOLS), None)
-
-
-def intervals(rows: Sequence[Row]) -> tuple[tuple[float, float], ...]:
-    """95 % intervals (Wilson) of the shares of right runs; nothing of graded scores."""
-    if any(row.graded for row in rows):
-        return ()
-    return tuple(wilson_interval(row.share, int(row.runs), confidence=0.95) for row in rows)

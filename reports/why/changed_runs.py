@@ -11,10 +11,8 @@ from toolablate.analysis.attribution.levels import (
     BEFORE_CALLS,
     BOTH_OUTSETS,
     LAST_REPLY,
-    OFFERED,
     OUTSET,
     REPEATED,
-    SCAFFOLD,
     SHORT_ELSEWHERE,
     SWAPPED_ELSEWHERE,
     WITHOUT_TOOLS,
@@ -54,16 +52,6 @@ class Row:
     @property
     def name(self) -> str:
         return f"{self.changed}{self.beyond}"
-
-    @property
-    def without_calls(self) -> bool:
-        """Whether no tool was called in them, or could be."""
-        return self.changed in (BEFORE, OUTSET_ELSEWHERE, OFFERED, SCAFFOLD, WITHOUT_TOOLS)
-
-    @property
-    def with_other_results(self) -> bool:
-        """Whether results are of another question."""
-        return "another question" in self.changed or "other questions" in self.changed
 
     @property
     def share(self) -> float:
@@ -112,15 +100,6 @@ class Row:
 
 def total(rows: Sequence[Row]) -> Row:
     return Row("", sum(row.runs for row in rows), sum(row.right for row in rows), any(row.graded for row in rows))
-
-
-def by_calls(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
-    """Those with calls, and those in which no tool was called, or could be."""
-    return [row for row in rows if not row.without_calls], [row for row in rows if row.without_calls]
-
-
-def is_of(row: Row, side: Sequence[Row]) -> bool:
-    return any(each.changed == row.changed for each in side)
 
 
 AS_WAS = "as it was"

@@ -2,7 +2,7 @@
 
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.trace_rules import outside_signs
-from toolablate.reports.why.causes import POSSIBLE, Shares, as_likely, shares_of
+from toolablate.reports.why.causes import Shares, shares_of
 from toolablate.reports.why.happened import sign_in
 from toolablate.traces.records import Attribution, Mechanism
 
@@ -20,9 +20,3 @@ def named_shares(told: Explanation, attribution: Attribution) -> Shares:
     least = min((attribution.shares[each] for each in also), default=1.0)
     also |= {each for each, share in attribution.shares.items() if share >= least}
     return shares_of(attribution, sorted(also - {"own_error", "unknown"}) if attribution.shares else ())
-
-
-def spoken_of(shares: Shares) -> list[Mechanism]:
-    """Of these, the likeliest first, those that are likely enough to have a line of their own."""
-    undecided = [cause for cause, _ in as_likely(shares)]
-    return [shares.cause, *(each for each, share in shares.others if share >= POSSIBLE or each in undecided)]

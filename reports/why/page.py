@@ -10,12 +10,12 @@ Rules, so that no sentence contradicts another, or the table of runs:
 - What replays of the trial measured, and what is read from the trace, are named apart.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
-from toolablate.analysis.attribution.replay_rules import RE_ASKED_PRIOR, before_runs
-from toolablate.analysis.attribution.trace_rules import BY_CHANCE, repairable
+from toolablate.analysis.attribution.replay_rules import RE_ASKED_PRIOR
+from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.cause_wording import chance
 from toolablate.reports.why.against import against
@@ -25,21 +25,17 @@ from toolablate.reports.why.causes import (
     POSSIBLE,
     Shares,
     as_likely,
-    bears_difference,
     counted_runs,
     defined,
     first_of,
     how_sure,
     hundred,
     name_of,
-    one_change,
-    quoted_name,
     ranked,
-    sides,
     tells_form,
     what_it_is,
 )
-from toolablate.reports.why.changed_runs import capital, replays_of, total
+from toolablate.reports.why.changed_runs import Row, capital, replays_of
 from toolablate.reports.why.happened import (
     Apart,
     Said,
@@ -48,10 +44,10 @@ from toolablate.reports.why.happened import (
 )
 from toolablate.reports.why.known import known
 from toolablate.reports.why.named_causes import named_shares
-from toolablate.reports.why.other_causes import others, told_chance
+from toolablate.reports.why.other_causes import others
 from toolablate.reports.why.quoted import BARE_ANSWER, cut
-from toolablate.reports.why.rests_on import WithoutRuns, how_much, rests_on
-from toolablate.reports.why.rungs import Rung, at_other_steps, in_hundredths, rungs
+from toolablate.reports.why.rests_on import WithoutRuns, column_of, how_much, rests_on
+from toolablate.reports.why.rungs import Rung, at_other_steps, rungs
 from toolablate.reports.why.would_tell import would_tell
 from toolablate.traces.records import Mechanism, ModelCall
 from toolablate.traces.terminal_text import inert, one_line, plain_text
@@ -59,30 +55,30 @@ from toolablate.traces.terminal_text import inert, one_line, plain_text
 
 @dataclass(frozen=True, slots=True)
 class WhyPart:
-    """Sentences, the table of runs below them with the heads of its two columns, and notes to it."""
+    """Sentences, the table of runs below them with the heads of its columns, and notes to it."""
 
     title: str
     lines: tuple[Said, ...]
-    heads: tuple[str, str] = ("", "")
+    heads: tuple[str, ...] = ()
     rungs: tuple[Rung, ...] = ()
     notes: tuple[Said, ...] = ()
 
 
 KNOWN, SURE = "How we know", "How sure"
 AGAINST, AGAINST_EACH = "What speaks against it", "What speaks against each"
-FOR_AND_AGAINST = "What speaks for and against each"
 
 
 def why(told: Explanation) -> tuple[WhyPart, ...]:
     """The parts that have something to say."""
     attribution = told.explained.attribution
-    weighed = attribution is not None and has_starts(named_shares(told, attribution), told)
-    rests = rests_on(told) if weighed else ()
+    shares = None if attribution is None else named_shares(told, attribution)
+    rests = rests_on(told) if shares is not None and has_starts(shares, told) else ()
+    undecided = shares is not None and bool(as_likely(shares))
     verdict, *more = (
         WhyPart("Verdict", tuple(_verdict(told))),
-        _known(told),
+        _known(told, {} if shares is None else column_of(shares, rests)),
         WhyPart(SURE, tuple(_how_sure(told, rests))),
-        WhyPart(_against_title(told), tuple(against(told, rests))),
+        WhyPart(AGAINST_EACH if undecided else AGAINST, tuple(against(told))),
         WhyPart("What else it may be", tuple(others(told))),
         WhyPart("What would tell", tuple(would_tell(told))),
     )
@@ -99,15 +95,16 @@ LEAD = (
 )
 RIGHT_RUNS, TAKEN_AWAY = "Right", "Taken away, more and more"
 THE_CAUSE = "the cause, if answers turn right there"
+WITHOUT = "Without these"
 
 
-def _known(told: Explanation) -> WhyPart:
+def _known(told: Explanation, without: Mapping[Row, str]) -> WhyPart:
     """Of a trial that is wrong with what its runs say of a cause."""
-    table, attribution = tuple(rungs(told)), told.explained.attribution
+    table, attribution = tuple(rungs(told, without)), told.explained.attribution
     if attribution is None or not table:
         return WhyPart(KNOWN, (), (RIGHT_RUNS, TAKEN_AWAY), table, tuple(known(told)))
     lead = LEAD.format(OTHER_TRIALS if told.explained.evidence.all_runs is None else RUN_AGAIN)
-    heads = RIGHT_RUNS, f"{TAKEN_AWAY}: {THE_CAUSE}"
+    heads = RIGHT_RUNS, f"{TAKEN_AWAY}: {THE_CAUSE}", *([WITHOUT] if without else [])
     return WhyPart(KNOWN, (lead,), heads, table, tuple(known(told)))
 
 
@@ -133,22 +130,12 @@ def _how_sure(told: Explanation, rests: Sequence[WithoutRuns]) -> Iterator[str]:
     if attribution is None or attribution.method != "replay" or first_of(attribution) == "unknown":
         return
     shares = named_shares(told, attribution)
-    if not has_starts(shares, told):
+    if has_starts(shares, told):
+        yield from how_much(shares, rests)
+        yield _how(told)
+    else:
         yield _of_form(sum(evidence.re_asked), len(evidence.re_asked))
         yield _how(told, of_others=True)
-        return
-    said = [*how_much(rests, shares, attribution.shares)]
-    yield from said
-    pair = None if as_likely(shares) else one_change(shares.cause, evidence)
-    for each in rests:
-        if pair is not None and each.row == pair[0] and not any(f"runs {each.row.name} (" in line for line in said):
-            yield f"Without runs {each.row.name} ({each.row.bare}) it would have {each.chance(shares.cause)}."
-    yield from _held_by_before(shares, told)
-    yield _how(told)
-    swapped = any(not (row.without_calls or row.is_early) for row in sides("calling", evidence)[0])
-    if swapped and not any(call.gave for call in evidence.signals.calls):
-        repaired = "tool_fault" in shares.named and repairable(evidence.signals)
-        yield f"{EMPTY_CALLS}{WITH_TOOLS_THAT_WORK if repaired else ''}"
 
 
 def _how(told: Explanation, *, of_others: bool = False) -> str:
@@ -169,30 +156,6 @@ OF_STORE = (
 OF_ANY = "taking a cause away is assumed to change answers in any store"
 
 
-def _held_by_before(shares: Shares, told: Explanation) -> Iterator[str]:
-    """A cause whose own runs speak for it, and that was too unlikely before these; none that they made less likely all
-    the same."""
-    evidence, attribution = told.explained.evidence, told.explained.attribution
-    assert attribution is not None
-    before, now = in_hundredths(before_runs(evidence, told.rates)), dict(ranked(attribution))
-    held: list[tuple[float, str]] = []
-    for cause, share in before.items():
-        gone, there = (total(side) for side in sides(cause, evidence))
-        if cause in (*BY_CHANCE, shares.cause) or not (gone.runs and there.runs) or share > UNLIKELY_BEFORE:
-            continue
-        raised = round(100 * now.get(cause, 0.0)) >= share
-        if raised and gone.share > RIGHT > there.share and bears_difference([gone, there]):
-            likely, before_them = now.get(cause, 0.0), f"under {hundred(1)}" if not share else hundred(share)
-            came = f"without it {gone.bare}, with it {there.count}"
-            named = f"Its runs speak for {quoted_name(cause)} as well ({came}), which has {told_chance(likely)}"
-            held.append((likely, f"{named}: it had {before_them} before them."))
-    yield from (said for _, said in sorted(held, reverse=True)[:1])
-
-
-UNLIKELY_BEFORE = 10
-"""Hundredths."""
-
-
 def has_starts(shares: Shares, told: Explanation) -> bool:
     """Whether probabilities before any run are told: what is asked once more for its form has a rule of its own."""
     attribution = told.explained.attribution
@@ -205,25 +168,9 @@ def _of_form(right: float, asked: int) -> str:
     return (
         "Asked for its answer alone a model says nearly always the same, so that few such answers count for much:"
         f" {right:g} right of {asked} give ({right:g} + {RE_ASKED_PRIOR:g}) / ({asked} + {2 * RE_ASKED_PRIOR:g}) ="
-        f" {chance((right + RE_ASKED_PRIOR) / (asked + 2 * RE_ASKED_PRIOR))}, and {chance(0.5)} before any. Draws of"
-        " its last reply do not enter it. The other causes share the rest."
+        f" {chance((right + RE_ASKED_PRIOR) / (asked + 2 * RE_ASKED_PRIOR))}, and {chance(0.5)} before any. The"
+        " other causes share the rest."
     )
-
-
-EMPTY_CALLS = (
-    f"Its calls gave nothing, so that “{name_of('calling')}” is gone also in runs in which calls give results of"
-    " another question."
-)
-WITH_TOOLS_THAT_WORK = (
-    f" Runs in which its tools work, and nothing else is changed, are without “{name_of('tool_fault')}” alone."
-)
-
-
-def _against_title(told: Explanation) -> str:
-    attribution = told.explained.attribution
-    if attribution is None or not as_likely(named_shares(told, attribution)):
-        return AGAINST
-    return FOR_AND_AGAINST if attribution.method == "replay" else AGAINST_EACH
 
 
 def in_short(told: Explanation) -> str:
@@ -343,7 +290,7 @@ def _basis(shares: Shares, told: Explanation) -> str:
     form = len(evidence.re_asked) if tells_form(attribution, evidence) else 0
     if shares.cause == "format" and form:
         return f", from {form} answer{'' if form == 1 else 's'} that it was asked for once more"
-    counted = sum(row.runs for row in counted_runs(shares.cause, evidence)) + form
+    counted = sum(row.runs for row in counted_runs(evidence)) + form
     of_form = f" ({form} of them this reply, asked once more for its form)" if form and counted > form else ""
     more = ["from its early answers"] if _has_early(told) else []
     more += ["from other trials of this store"] if has_starts(shares, told) and told.rates.store else []

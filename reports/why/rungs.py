@@ -45,22 +45,25 @@ from toolablate.traces.terminal_text import one_line
 
 
 class RunLine(NamedTuple):
-    """A kind of run, and how many are right; the count is empty where its rung has no other kind."""
+    """A kind of run, how many are right, and the probability of the likeliest cause without these runs; both are empty
+    where its rung has no other kind."""
 
     name: str
     came: str
+    without: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Rung:
     """What is taken away at it, beside what the rungs before it took (of two kinds of tools the results of each alone,
     then both), how many runs are right then, and the causes that it tests with their probabilities. `rows` are its
-    kinds of run."""
+    kinds of run; of one alone `without` is the probability of the likeliest cause without its runs."""
 
     taken: str
     came: str
     cause: str
     rows: tuple[RunLine, ...] = ()
+    without: str = ""
 
 
 NOT_COUNTED, OF_THE_TURN = "Not counted", "Counted in “before” alone, by where it turns wrong"
@@ -75,7 +78,7 @@ TAKEN: Mapping[Part, str] = {
     "code": "what its code gave",
     "other": "what its other tools gave",
     "volume": "the length of its results",
-    "first_reply": "its own first reply",
+    "first_reply": "its own first reply (these have another)",
     "calling": "its calls",
     "availability": "the offer of tools",
     "prompt": "the condition's prompt",
@@ -88,7 +91,7 @@ AS_ABOVE = ", as above"
 IF_WRONG = ", the likelier the fewer are right"
 
 
-def rungs(told: Explanation) -> Iterator[Rung]:
+def rungs(told: Explanation, without: Mapping[Row, str]) -> Iterator[Rung]:
     """From the trial as it was to the question without tools; then causes that no rung tests, and what does not
     count."""
     evidence, attribution = told.explained.evidence, told.explained.attribution
@@ -121,11 +124,12 @@ def rungs(told: Explanation) -> Iterator[Rung]:
         else:
             told_here = chances.told(causes) or f"{OF_NO_CAUSE}{STILL_CALLS if empty else ''}"
         taken = _taken(new, placebos, empty, evidence, first=not gone, again=_drawn(rows))
-        yield Rung(taken, total(rows).count, told_here, _lines(found, evidence))
+        of_one = without.get(rows[0], "") if len(rows) == 1 else ""
+        yield Rung(taken, total(rows).count, told_here, _lines(found, evidence, without), of_one)
         gone |= {*new} - ({"calling"} if empty else set())
     yield from _untested(chances, told, f"{ALL_RUNS}{BUT_OF_FORM if of_form else ''}")
     for title, others in ((NOT_COUNTED, left), (OF_THE_TURN, at_other_steps(evidence))):
-        if lines := tuple(_line(row, evidence) for row in others):
+        if lines := tuple(_line(row, evidence, without=without) for row in others):
             yield Rung(title, "", "", lines)
 
 
@@ -206,8 +210,8 @@ def _gave_nothing(evidence: Evidence) -> dict[Part, str]:
     return {part: f"that {tool} gave nothing" for part, tool in of.items() if part in called - gave}
 
 
-def _lines(rows: Mapping[Row, Level], evidence: Evidence) -> tuple[RunLine, ...]:
-    lines = [_line(row, evidence, _answers(level, evidence)) for row, level in rows.items()]
+def _lines(rows: Mapping[Row, Level], evidence: Evidence, without: Mapping[Row, str]) -> tuple[RunLine, ...]:
+    lines = [_line(row, evidence, _answers(level, evidence), without) for row, level in rows.items()]
     return tuple(lines) if len(lines) > 1 else tuple(RunLine(each.name, "") for each in lines)
 
 
@@ -224,9 +228,10 @@ def _answers(level: Level, evidence: Evidence) -> str:
 
 
 MOST_CHARS = 40
+NONE: Mapping[Row, str] = {}
 
 
-def _line(row: Row, evidence: Evidence, answered: str = "") -> RunLine:
+def _line(row: Row, evidence: Evidence, answered: str = "", without: Mapping[Row, str] = NONE) -> RunLine:
     """What was changed, with what trials without tools answered, whose runs these are, and why they do not count."""
     if row.changed == WITHOUT_TOOLS:
         answered = f": {next(without_tools(evidence)).partition(': ')[2]}"
@@ -239,7 +244,11 @@ def _line(row: Row, evidence: Evidence, answered: str = "") -> RunLine:
     elsewhere = f" ({row.asked_where})" if row.elsewhere else ""
     own = number_of(round(row.runs - row.run_again), "trial")
     again = f" ({own}, {number_of(row.run_again, 'more run')})" if row.run_again else ""
-    return RunLine(f"{row.name}{answered}{elsewhere}{again}{f' ({row.aside})' if row.aside else ''}", row.count)
+    return RunLine(
+        f"{row.name}{answered}{elsewhere}{again}{f' ({row.aside})' if row.aside else ''}",
+        row.count,
+        without.get(row, ""),
+    )
 
 
 def _came_again(row: Row, evidence: Evidence) -> str:

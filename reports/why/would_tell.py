@@ -10,13 +10,11 @@ from toolablate.analysis.attribution.level_chances import LevelTally
 from toolablate.analysis.attribution.levels import EXTENDED, LAST_REPLY
 from toolablate.analysis.attribution.replay_rules import blame_with
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE, repairable, unrecovered
-from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.cause_wording import chance
-from toolablate.reports.why.causes import FEW, POSSIBLE, quoted_name, ranked, sides
+from toolablate.reports.why.causes import FEW, POSSIBLE, quoted_name, ranked
 from toolablate.reports.why.changed_runs import AFTER_FIRST, BEFORE, REDRAWN, Row, levels_of, total, uncounted
 from toolablate.reports.why.happened import Apart, Said, happened, last_reply, reply_after
-from toolablate.reports.why.named_causes import LEAST_LEFT, named_shares, spoken_of
-from toolablate.reports.why.other_causes import first_reply_part
+from toolablate.reports.why.named_causes import LEAST_LEFT, named_shares
 from toolablate.reports.why.turn import AT_CALLS
 from toolablate.traces.records import Mechanism, ModelCall, ToolCall
 from toolablate.traces.terminal_text import ID_CHARS
@@ -141,35 +139,10 @@ def _level_of(test: _Test, told: Explanation) -> str:
 
 
 def _by_words(test: _Test, told: Explanation) -> str:
-    of_right, of_wrong = _outcomes(test, told)
-    kept = first_reply_part(told) if "sampling_noise" in of_right and test.event else 0.0
-    first_reply = [f"chance in its first reply, which they keep ({chance(kept)} of “sampling noise”)"] if kept else []
-    for_right = " or ".join(_with_shares(of_right, told))
-    for_wrong = " or ".join([*_with_shares(of_wrong, told), *first_reply])
-    if (expected := _expected(test, told)) is not None:
-        known, is_right = expected
-        either, telling, speaks_for = ("right", "wrong", for_wrong) if is_right else ("wrong", "right", for_right)
-        return f"{known}, so that mostly {either} tells little; mostly {telling} speaks for {speaks_for}."
+    of_right, of_wrong = (" or ".join(map(quoted_name, causes)) for causes in _outcomes(test, told))
     if _of_form(test):
-        return f"Readable and right speaks for {for_right}, without a readable answer for {for_wrong}."
-    return f"Mostly right speaks for {for_right}, mostly wrong for {for_wrong}."
-
-
-def _expected(test: _Test, told: Explanation) -> tuple[str, bool] | None:
-    """What comes out either way, by the table: mostly right where the cause is kept and most with it are right, mostly
-    wrong where it is taken away and most without it are wrong. None where the counts do not say so."""
-    kept = test.right == "sampling_noise"
-    cause = test.wrong if kept else test.right
-    attribution = told.explained.attribution
-    assert attribution is not None
-    # Of others no sentence speaks.
-    if cause in ("format", "interaction", *BY_CHANCE) or cause not in spoken_of(named_shares(told, attribution)):
-        return None
-    gone, there = sides(cause, told.explained.evidence)
-    side = total(there if kept else gone)
-    if not side.runs or side.graded or (side.share <= RIGHT if kept else side.share >= RIGHT):
-        return None
-    return f"{'With' if kept else 'Without'} {quoted_name(cause)} {side.count} are right", kept
+        return f"Readable and right speaks for {of_right}, without a readable answer for {of_wrong}."
+    return f"Mostly right speaks for {of_right}, mostly wrong for {of_wrong}."
 
 
 def _unreadable(test: _Test, told: Explanation) -> str:
@@ -274,16 +247,6 @@ def _outcomes(test: _Test, told: Explanation) -> tuple[list[Mechanism], list[Mec
         [test.right, *(each for each in named if each in gone)],
         [test.wrong, *(each for each in named if each not in gone)],
     )
-
-
-def _with_shares(causes: list[Mechanism], told: Explanation) -> Iterator[str]:
-    """The probability of what the page does not name."""
-    attribution = told.explained.attribution
-    assert attribution is not None
-    named, shares = spoken_of(named_shares(told, attribution)), _shares(told)
-    for cause in causes:
-        unnamed = cause not in named and shares.get(cause, 0.0) >= 0.005
-        yield f"{quoted_name(cause)} ({chance(shares[cause])})" if unnamed else quoted_name(cause)
 
 
 def _test(first: Mechanism, rival: Mechanism, told: Explanation) -> _Test | None:

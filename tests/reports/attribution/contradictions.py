@@ -13,15 +13,14 @@ from tests.reports.attribution.weighed_contradictions import rests_otherwise, so
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
-from toolablate.analysis.statistics.intervals import wilson_interval
 from toolablate.cli import group
 from toolablate.experiments.attribution.explained import explained
 from toolablate.reports.html.beliefs import falling
 from toolablate.reports.terminal.explanation import MOST_LINES, explanation_view, step_lines, steps_table
 from toolablate.reports.why import turn
-from toolablate.reports.why.causes import CAUSES, COMPUTING_AT_ALL, WORDS, ranked, sides, unchanged
-from toolablate.reports.why.changed_runs import REPEATS, Row, by_calls, levels_of, uncounted
-from toolablate.reports.why.page import AGAINST, AGAINST_EACH, FOR_AND_AGAINST, WhyPart, why
+from toolablate.reports.why.causes import CAUSES, COMPUTING_AT_ALL, WORDS, ranked, unchanged
+from toolablate.reports.why.changed_runs import REPEATS, Row, levels_of, uncounted
+from toolablate.reports.why.page import AGAINST, AGAINST_EACH, WhyPart, why
 from toolablate.reports.why.rungs import ALL_RUNS, NOT_COUNTED, OF_THE_TURN, Rung, RunLine
 from toolablate.reports.why.turn import asked_at, split_at, turn_of
 from toolablate.traces.records import Attribution, Mechanism
@@ -47,8 +46,7 @@ def sections(shown: str) -> dict[str, str]:
 
 
 def _title(shown: str) -> str:
-    """Of several that are as likely the part speaks for each as well."""
-    return AGAINST if shown in (AGAINST_EACH, FOR_AND_AGAINST) else shown
+    return AGAINST if shown == AGAINST_EACH else shown
 
 
 def contradictions(told: Explanation) -> list[str]:
@@ -80,14 +78,12 @@ def _of_sentences(told: Explanation, parts: tuple[WhyPart, ...], text: dict[str,
     yield from _of_the_verdict(attribution, said["Verdict"])
     yield from _of_probabilities(said, rungs)
     yield from _of_counts(told, rungs, whole)
-    yield from _of_sums(told, rungs, whole)
     yield from _of_replays(rungs, attribution, said["Verdict"])
     yield from _of_early_answers(told, said["Verdict"], said.get(AGAINST, ""))
     of_several = said["How we know"] if said["Verdict"].startswith("Undecided") else ""
-    yield from _of_rivals(attribution, said.get(AGAINST, ""), f"{said.get(OTHERS, '')} {of_several}")
-    yield from _of_rows_for(attribution, said)
+    yield from _of_rivals(attribution, said["Verdict"], said.get(AGAINST, ""), f"{said.get(OTHERS, '')} {of_several}")
     yield from weighed_otherwise(told, rungs, attribution, said)
-    yield from rests_otherwise(told, said.get("How sure", ""))
+    yield from rests_otherwise(told, rungs, said.get("How sure", ""))
     yield from sourced_otherwise(told, whole)
     yield from _of_definitions(whole)
 
@@ -107,13 +103,13 @@ def _right_of(count: str) -> tuple[int, int]:
 
 def _of_rungs(rungs: tuple[Rung, ...]) -> Iterator[str]:
     """No kind of run stands on two rungs, and the count of a rung is that of its kinds."""
-    names = [name for each in rungs for name, _ in each.rows]
+    names = [name for each in rungs for name, *_ in each.rows]
     if len(names) != len(set(names)):
         yield f"a row stands twice: {names}"
     if _graded(rungs):
         return
     for each in rungs:
-        counts = [_right_of(count) for _, count in each.rows if count]
+        counts = [_right_of(count) for _, count, _ in each.rows if count]
         total = tuple(map(sum, zip(*counts, strict=True)))
         if each.came and counts and _right_of(each.came) != total:
             yield f"{each.taken}: {each.came}, and its rows have {total}"
@@ -130,14 +126,13 @@ _REPEATS = (RunLine(REPEATS, ""),)
 
 
 def _of_counts(told: Explanation, rungs: tuple[Rung, ...], whole: str) -> Iterator[str]:
-    """Counts of sentences are those of a rung, of a row, of all rows of a side, or of early answers."""
+    """Counts of sentences are those of a rung, of a row, or of early answers."""
     if _graded(rungs):
         return
     evidence = told.explained.evidence
-    known = {_right_of(count) for each in rungs for _, count in each.rows if count} | {*_counted(rungs)}
+    known = {_right_of(count) for each in rungs for _, count, _ in each.rows if count} | {*_counted(rungs)}
     known |= {_right_of(each.came) for each in rungs if each.came}
     known.add((sum(right for right, _ in _counted(rungs)), sum(runs for _, runs in _counted(rungs))))
-    known |= {_sum(rows) for cause in CAUSES for rows in sides(cause, evidence) if rows}
     known.add(_at_outset(evidence))
     known.add((int(evidence.inputs.score + sum(evidence.repeats)), 1 + len(evidence.repeats)))
     known |= {(line.right, line.samples) for line in step_lines(told) if line.samples}
@@ -147,11 +142,6 @@ def _of_counts(told: Explanation, rungs: tuple[Rung, ...], whole: str) -> Iterat
         if f" right ({pair[0].changed} and {pair[1].changed})" in whole:
             known.add(_sum([*pair]))
     known.add(_sum(unchanged(evidence)))
-    known |= {_sum(part) for cause in CAUSES for rows in sides(cause, evidence) for part in by_calls(rows) if part}
-    for cause, rival in itertools.permutations(CAUSES, 2):
-        if f"Among runs without “{CAUSES[rival][0]}”" in whole:
-            gone = {row.changed for row in sides(rival, evidence)[0]}
-            known |= {_sum([row for row in rows if row.changed in gone]) for rows in sides(cause, evidence)}
     for event in range(len(told.conversation)):
         known |= {(each.right, each.asked) for each in split_at(event, evidence) if each}
     for said in _RIGHT.findall(whole):
@@ -168,29 +158,6 @@ def _at_outset(evidence: Evidence) -> tuple[int, int]:
     own = [each for each in (evidence.trajectory.beliefs if evidence.trajectory else ()) if each.step == 0]
     right = sum(round(each.right.mean * each.samples) for each in own) + int(sum(evidence.outset))
     return right, sum(each.samples for each in own) + len(evidence.outset)
-
-
-_SUMS = re.compile(
-    r"All its runs together, with 95 % intervals: without it (\d+) of (\d+) right \((\d+) to (\d+) %\),"
-    r" with it (\d+) of (\d+) right \((\d+) to (\d+) %\)"
-)
-
-
-def _of_sums(told: Explanation, rungs: tuple[Rung, ...], whole: str) -> Iterator[str]:
-    """Of all rows of each side, with their intervals; the two sides together are the table."""
-    sums, attribution = _SUMS.search(whole), told.explained.attribution
-    if "All its runs together" not in whole or attribution is None or _graded(rungs):
-        return
-    known = []
-    for side in sides(ranked(attribution)[0][0], told.explained.evidence):
-        right, runs = _sum(side)
-        known += [right, runs, *(round(100 * end) for end in wilson_interval(right / runs, runs, confidence=0.95))]
-    if sums is None or [*map(int, sums.groups())] != known:
-        yield f"sums that are not {known}: {whole}"
-        return
-    form = sum(runs for rung in rungs if rung.taken == FORM for _, runs in [_right_of(rung.came)])
-    if known[1] + known[5] != sum(runs for _, runs in _counted(rungs)) - form:
-        yield f"{known}, and the table has {_counted(rungs)}"
 
 
 FORM = "the form of its answer"
@@ -278,29 +245,16 @@ def _of_probabilities(text: dict[str, str], rungs: tuple[Rung, ...]) -> Iterator
         yield f"probabilities that add to {sum(map(float, said))}: {text}"
 
 
-def _of_rivals(attribution: Attribution, against: str, others: str) -> Iterator[str]:
+def _of_rivals(attribution: Attribution, verdict: str, against: str, others: str) -> Iterator[str]:
     """All that are likely enough are named; nothing is found only where nothing is."""
     for cause, share in ranked(attribution)[1:]:
         name = CAUSES[cause][0]
-        said = any(each in f"{others} {against}".lower() for each in (f"{name} (", f"“{name}”"))
-        if share >= 0.105 and not said:
-            yield f"silent on {cause}, {share}: {against}"
-    if "Nothing found" in against and re.search("speak against|arly answers|same wrong answer", against):
+        if share >= 0.105 and name not in verdict and f"{name} (" not in others.lower():
+            yield f"silent on {cause}, {share}: {verdict} {others}"
+    if "Nothing found" in against and re.search("[Aa]gainst|arly answers|same wrong answer|a sign of", against):
         yield f"nothing, and something: {against}"
-    if not against.strip() and not others.strip():
+    if not against.strip():
         yield "silent on what speaks against it"
-
-
-def _of_rows_for(attribution: Attribution, text: dict[str, str]) -> Iterator[str]:
-    """No row that is told for a cause is told against it too."""
-    told = f"{text['How we know']} {text.get(AGAINST, '')}"
-    shown = re.search(r"clearest comparison[^:]*: without it (\d+ of \d+) right \(([^()]*)\)", told)
-    first = CAUSES[ranked(attribution)[0][0]][0]
-    against = text.get(AGAINST, "").partition(f"Runs that speak against “{first}”")[2].partition("Runs that")[0]
-    against = against.partition("What outweighs it")[0].partition("For “")[0]
-    fits = shown and "does not show it" not in told and "No single kind" not in told
-    if shown and fits and re.search(rf"[:;] {re.escape(f'{shown[2]}: {shown[1]}')} right", against):
-        yield f"for and against: {shown[0]}: {against}"
 
 
 def _of_definitions(whole: str) -> Iterator[str]:

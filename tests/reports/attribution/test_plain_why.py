@@ -29,9 +29,10 @@ from toolablate.analysis.attribution.replay_rules import attribute_by_replay
 from toolablate.analysis.attribution.trace_rules import attribute_by_trace
 from toolablate.reports.why.against import named_shares
 from toolablate.reports.why.answer_source import stands_in
-from toolablate.reports.why.causes import counted_runs, ranked, shares_of, sides
+from toolablate.reports.why.causes import CAUSES, counted_runs, ranked
 from toolablate.reports.why.changed_runs import levels_of, total
 from toolablate.reports.why.happened import Happened
+from toolablate.reports.why.rests_on import column_of
 from toolablate.reports.why.turn import Count, Turn
 from toolablate.reports.why.would_tell import _Test
 from toolablate.traces.records import Event, Mechanism, ReplayDesign
@@ -210,9 +211,7 @@ PAGES = (
     # Other trials are right where calls are forbidden, and wrong where these return nothing.
     explanation(explained(evidence(**OF_CALLS), method="trace", mechanism="budget", distraction=None)),
 )
-NO_SINGLE_KIND = (
-    "It rests on no single kind of run. Were runs as it was not there, it would still be the likeliest, with .12."
-)
+_DEFINED = f"{CAUSES['sampling_noise'][0]} ({CAUSES['sampling_noise'][1]}); "
 FAULTS: Mapping[str, tuple[str, Any]] = {
     "surer than it is": ("why.page.how_sure", lambda _: "almost certainly"),
     "another cause first": ("why.causes.ranked", lambda of: list(reversed(ranked(of)))),
@@ -220,9 +219,9 @@ FAULTS: Mapping[str, tuple[str, Any]] = {
         "why.page.named_shares",
         lambda *of: replace(named_shares(*of), hundredths=min(99, named_shares(*of).hundredths + 7)),
     ),
-    "a rival left out": ("why.other_causes.named_shares", lambda told, of: replace(shares_of(of), others=(), rest=40)),
+    "a rival left out": ("why.page._less_likely", lambda _: ""),
     "measured, of a trace": ("why.page._basis", lambda *_: ": the 4 answers counted below"),
-    "other replays than there are": ("why.page.counted_runs", lambda *of: counted_runs(*of)[1:]),
+    "other replays than there are": ("why.page.counted_runs", lambda of: counted_runs(of)[1:]),
     "a rung with another count": ("why.rungs.total", lambda rows: total([*rows, *rows])),
     "probabilities of the table that do not add to 1": ("why.rungs.told_hundredths", lambda _: ".40"),
     "a cause at another rung": ("why.rungs.blamed_at", lambda *_: ("retrieval_distraction",)),
@@ -234,28 +233,30 @@ FAULTS: Mapping[str, tuple[str, Any]] = {
         "why.turn.Turn.counts",
         property(lambda turn: f"{turn.after} right before it, {turn.before} after it"),
     ),
-    "other intervals": ("why.known.intervals", lambda rows: ((0.0, 1.0),) * len(rows)),
-    "parts of the counted answers that are not the whole": (
-        "why.known.sides",
-        lambda *of: (sides(*of)[0], [*sides(*of)[1], *sides(*of)[0]]),
-    ),
     "a row in two groups": ("why.rungs.uncounted", levels_of),
     "ranked, and as likely": ("why.page.as_likely", lambda _: ()),
     "an event that the page has not": ("why.page.happened", lambda cause, told: Happened("it went on (event 3)")),
-    "sums of other runs": ("why.known.sides", lambda *of: (sides(*of)[0], sides(*of)[1][1:])),
-    "nothing found, and something": ("why.against.same_without_tools", lambda _: "Nothing found"),
-    "defined twice": (
-        "why.other_causes.defined",
-        lambda *_: "chance (it can do this question, and asked again it would",
+    "nothing found, and something": (
+        "why.against.same_without_tools",
+        lambda *_, **__: "Nothing found, or the same wrong answer",
     ),
+    "defined twice": ("why.page._less_likely", lambda _: f" Less likely: {2 * _DEFINED}."),
     "a fall where none is known": ("html.beliefs.turn_of", lambda _: Turn(0, 1, Count(1, 1), Count(0, 1), 1.0)),
     "another turn in lists": ("why.turn.as_told", lambda found, _: found.model_copy(update={"turned_at": 99})),
-    "a row for a cause and against it": (
-        "why.against._rows_against",
-        lambda cause, _, evidence: sides(cause, evidence)[0],
-    ),
-    "runs that it does not rest on": ("why.page.how_much", lambda *_: [NO_SINGLE_KIND]),
+    "runs that it does not rest on": ("why.rests_on.WithoutRuns.turns", lambda *_: True),
+    "a verdict that one kind of run turns, and said not to": ("why.rests_on.WithoutRuns.turns", lambda *_: False),
     "other weights of runs": ("why.rests_on.told_hundredths", lambda *_: ".99"),
+    "weights of other runs": (
+        "why.page.column_of",
+        lambda shares, rests: dict(
+            zip(column_of(shares, rests), reversed([*column_of(shares, rests).values()]), strict=True)
+        ),
+    ),
+    "weights of another cause": (
+        "why.page.column_of",
+        lambda shares, rests: column_of(replace(shares, cause="unknown"), rests),
+    ),
+    "runs without their weight": ("why.page.column_of", lambda *_: {}),
     "a command that is none": (
         "why.would_tell._beside_chance",
         lambda *_: _Test(1, "--swaps", "", "lock_in", "calling"),

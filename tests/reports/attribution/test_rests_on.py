@@ -6,16 +6,16 @@ from dataclasses import replace
 import pytest
 from tests.analysis.attribution.stories import ended
 from tests.reports.attribution.contradictions import contradictions
-from tests.reports.attribution.samples import evidence, explained, explanation, inputs, part
+from tests.reports.attribution.samples import evidence, explained, explanation, inputs, part, rungs_of
 
 from toolablate.analysis.attribution.change_rates import ChangeRates
 from toolablate.analysis.attribution.decomposition import Arms, Replay
 from toolablate.analysis.attribution.evidence import Explanation
-from toolablate.analysis.attribution.levels import LAST_REPLY, told_levels
-from toolablate.analysis.attribution.replay_rules import attribute_by_replay, before_runs, blame, blame_without
+from toolablate.analysis.attribution.levels import told_levels
+from toolablate.analysis.attribution.replay_rules import attribute_by_replay, blame, blame_without
 from toolablate.reports.why.causes import hundredths
 from toolablate.reports.why.page import SURE
-from toolablate.reports.why.rests_on import FELT, WithoutRuns, rests_on
+from toolablate.reports.why.rests_on import WithoutRuns, rests_on
 
 SEARCHED = frozenset({"search"})
 
@@ -40,87 +40,54 @@ def turning(told: Explanation) -> list[WithoutRuns]:
     return [each for each in rests_on(told) if each.turns(attribution.mechanism)]
 
 
+def beside(told: Explanation, name: str) -> str:
+    """What the last column has beside a kind of run."""
+    return next(
+        row.without or rung.without for rung in rungs_of(told) for row in rung.rows if row.name.startswith(name)
+    )
+
+
 def test_runs_without_which_another_cause_would_be_likelier_are_named() -> None:
     told = told_of(0, (1.0, 1.0, 0.0))
     (each,) = turning(told)
     assert (each.row.name, each.likeliest) == ("with its last reply drawn again", "sampling_noise")
     other, own = (each.shares[cause] for cause in ("sampling_noise", "retrieval_distraction"))
     assert (
-        "It rests on runs with its last reply drawn again (0 of 5 right): without these, sampling noise would be likelier"
-        f" (.{round(100 * other):02}; retrieval distraction .{round(100 * own):02})."
+        "It rests on the runs with its last reply drawn again: without these “sampling noise”"
+        f" (.{round(100 * other):02}) would be likelier."
     ) in part(told, SURE)
+    assert beside(told, "with its last reply drawn again") == f".{round(100 * own):02}"
     assert contradictions(told) == []
 
 
 def test_what_no_single_kind_of_run_decides_says_so() -> None:
     told = told_of(0, (0.0,) * 3, without_tools=(0.0,) * 6)
-    assert "It rests on no single kind of run. Were runs " in part(told, SURE)
+    assert "Whichever kind is left out, no other cause is likelier: it has ." in part(told, SURE)
     assert turning(told) == []
     assert contradictions(told) == []
 
 
-def test_a_verdict_that_would_be_undecided_without_one_kind_of_run_says_so() -> None:
-    told = told_of(1, (1.0,), without_tools=(0.0,) * 4)
-    assert (
-        "It rests on runs without tools (0 of 4 right): without these, it would be undecided (the model's own error ."
-    ) in part(told, SURE)
-    assert contradictions(told) == []
-
-
-def test_of_an_undecided_verdict_the_runs_that_would_settle_it_are_named() -> None:
+def test_beside_runs_of_an_undecided_verdict_stand_the_two_likeliest() -> None:
     told = told_of(0, (0.0,))
     assert part(told, "Verdict").startswith("Undecided")
-    said = part(told, SURE)
-    assert (
-        "Were the runs without tools (4 of 4 right) not there, the likeliest would be the model's own error (." in said
-    )
-    assert (
-        "Were the runs with its last reply drawn again (0 of 5 right) not there, the likeliest would be sampling noise (."
-        in said
-    )
+    assert re.search(r"is the probability of “[^”]*” \(\.\d\d\) and “[^”]*” \(\.\d\d\), were", part(told, SURE))
+    for each in rests_on(told):
+        assert re.fullmatch(r"(?:under )?\.\d\d / (?:under )?\.\d\d", beside(told, each.row.name))
     assert contradictions(told) == []
 
 
 @pytest.mark.parametrize("swapped", [(1.0,) * 3, (1.0,) * 6])
-def test_runs_without_which_the_cause_would_be_likelier_speak_against_it(swapped: tuple[float, ...]) -> None:
+def test_beside_each_kind_of_run_stands_the_probability_without_it(swapped: tuple[float, ...]) -> None:
     told = told_of(3, swapped)
     attribution = told.explained.attribution
     assert attribution is not None
-    least = hundredths(attribution.shares["sampling_noise"]) + FELT
-    speaking = [each for each in rests_on(told) if each.hundredths("sampling_noise") >= least]
-    assert speaking
-    against = part(told, "What speaks against it")
-    told_rows = against.partition(", with its probability without these: ")[2].partition("What outweighs it")[0]
-    assert len(re.findall(r" \((?:under )?\.\d\d\)", told_rows)) == len(speaking)
-    for each in speaking:
-        assert f"{each.row.told} (.{each.hundredths('sampling_noise'):02}" in against
-    # Then what outweighs them, of the kinds that speak for it.
-    outweighing = against.partition("What outweighs it")[2]
-    assert not any(each.row.told in outweighing for each in speaking)
-    decided = not part(told, "Verdict").startswith("Undecided")
-    supporting = [each for each in rests_on(told) if each.hundredths("sampling_noise") <= least - 2 * FELT]
-    assert bool(outweighing) == bool(decided and supporting)
-
-
-@pytest.mark.parametrize("right", [0, 4])
-def test_runs_that_are_left_out_no_longer_speak_for_a_cause(right: int) -> None:
-    told = told_of(right, (1.0,))
-    found, rates = told.explained.evidence, told.rates
-    whole, left, before = blame(found, rates), blame_without(LAST_REPLY, found, rates), before_runs(found, rates)
-    for each in (whole, left, before):
-        assert sum(each.values()) == pytest.approx(1)
-    assert (left["sampling_noise"] < whole["sampling_noise"]) == (right > 0)
-    assert left["sampling_noise"] != pytest.approx(before["sampling_noise"])
-    assert blame_without("no kind of run", found, rates) == whole
-
-
-def test_what_rests_mostly_on_one_kind_of_run_names_it_and_the_next_cause() -> None:
-    told = told_of(4, (1.0,))
-    least = min(each.shares["sampling_noise"] for each in rests_on(told))
-    assert (
-        "It rests mostly on runs with its last reply drawn again (4 of 5 right): without these, it would still be the"
-        f" likeliest, with .{round(100 * least)} (next retrieval distraction ."
-    ) in part(told, SURE)
+    found = rests_on(told)
+    assert len(found) > 2
+    likely = hundredths(attribution.shares["sampling_noise"])
+    # Some speak for it, and some against it.
+    assert {each.hundredths("sampling_noise") > likely for each in found} == {True, False}
+    for each in found:
+        assert beside(told, each.row.name) == f".{each.hundredths('sampling_noise'):02}"
     assert contradictions(told) == []
 
 

@@ -17,7 +17,6 @@ from tests.reports.attribution.samples import (
     explained,
     explanation,
     inputs,
-    of_search,
     part,
     rungs_of,
     told_by,
@@ -180,7 +179,7 @@ def test_a_blamed_result_that_does_not_have_the_answer_is_told_as_such() -> None
     told = told_by(there, trajectory=None, flip=None, pivotal=None)
     # Its answer stands in the result of another tool.
     assert happened("retrieval_distraction", told).clause.endswith("after the result of web_search at event 3")
-    none = "No result of its searches and pages has its answer, molecular nitrogen"
+    none = "No result of its searches and pages has its answer, “molecular nitrogen”"
     assert none in part(told, "What speaks against it")
     fell: dict[str, Any] = {"trajectory": believed((8, 0)), "flip": FELL, "steps": (0, 2, 4, 6), "pivotal": None}
     found = told_by([*searched("gas", "1. Plants"), *there], **fell)
@@ -203,11 +202,11 @@ def test_a_blamed_result_that_does_not_have_the_answer_is_told_as_such() -> None
                 *ended("By that it is molecular nitrogen.\nAnswer: B"),
             ),
             "web_search gave one option alone, the right answer, A, carbon dioxide (event 1); python gave one option"
-            " alone, B, molecular nitrogen (event 3), and it answered that. That is a sign of “computational lock-in”, which has under .01.",
+            " alone, B, molecular nitrogen (event 3), and it answered that.",
         ),
         (
             (*searched("gas", "molecular nitrogen"), *ended("Answer: B")),
-            "web_search gave one option alone, B, molecular nitrogen (event 1), and it answered that. That is a sign of “retrieval distraction”, which has under .01.",
+            "web_search gave one option alone, B, molecular nitrogen (event 1), and it answered that.",
         ),
         # Of results with several nothing is told.
         ((*searched("gas", "carbon dioxide or molecular nitrogen"), *ended("Answer: B")), ""),
@@ -254,7 +253,7 @@ def test_what_a_traceback_shows_and_a_list_of_all_options_are_no_source_of_an_an
     assert "gave its wrong answer" not in shown
     assert "stands in the result" not in shown
     unsourced = (
-        "No result of its code has its answer, molecular nitrogen, in these words: how these led to it is not shown."
+        "No result of its code has its answer, “molecular nitrogen”, in these words: how these led to it is not shown."
     )
     assert unsourced in part(told, "What speaks against it")
     assert contradictions(told) == []
@@ -295,27 +294,6 @@ def test_what_more_of_the_same_runs_would_make_of_the_probabilities_is_told(righ
     shares: dict[Mechanism, float] = {"retrieval_distraction": 0.7, "sampling_noise": 0.3}
     told = explanation(explained(found, shares=shares))
     assert said in part(told, "What would tell")
-    assert contradictions(told) == []
-
-
-def test_sampling_noise_beside_wrong_draws_has_its_reason() -> None:
-    shares: dict[Mechanism, float] = {"retrieval_distraction": 0.7, "sampling_noise": 0.3}
-    told, sure = (
-        explanation(explained(evidence(pivotal=None, inputs=inputs(replay=of_search(*of))), shares=shares))
-        for of in ((9, 10), (10, 10))
-    )
-    assert re.search("Without “retrieval distraction” .* wrong too", part(told, "What else it may be"))
-    assert contradictions(told) == contradictions(sure) == []
-
-
-def test_other_repeats_that_are_right_are_told_against_what_is_there_from_the_start() -> None:
-    events = (*searched("gas", "", status="error", error="injected_failure"), *ended("Answer: B"))
-    found = replace(inputs(replay=Replay(repaired=(1.0,) * 3, last_reply=(0.0,) * 3)), arms=Arms((1.0,) * 3))
-    told = told_by(
-        events, mechanism="availability", inputs=found, pivotal=None, trajectory=None, flip=None, repeats=(1.0, 1.0)
-    )
-    row = "its other repeats: 2 of 2 right (not counted: other calls, other results)"
-    assert row in part(told, "What speaks against it")
     assert contradictions(told) == []
 
 
@@ -377,7 +355,6 @@ def test_chance_beside_a_tool_that_failed_has_the_same_answers() -> None:
     (again, working, *_) = rungs_of(told)
     assert (again.taken, again.came) == ("nothing (drawn again)", "0 of 2")
     assert (working.taken, working.came) == ("the failure of its tool", "2 of 2")
-    assert "without it 6 of 6 right (61 to 100 %), with it 0 of 2 right (0 to 66 %)" in part(told, "How we know")
     assert "from the 8 answers counted below" in part(told, "Verdict")
     assert contradictions(told) == []
 
@@ -398,19 +375,10 @@ def of_chance(events: Sequence[Event], replay: Replay) -> Explanation:
     return told_by(events, mechanism="sampling_noise", distraction=None, **found)
 
 
-def test_right_answers_in_the_state_in_which_it_answered_speak_for_chance() -> None:
-    events = (*searched("gas", "nothing"), *ended("Answer: B", "turns"))
-    told = of_chance(events, Replay(rollouts={frozenset(): (1.0,)}))
-    assert "Asked at once after event 1, its limit as it was: 8 of 8 right, in the state in which it answered." in part(
-        told, "How we know"
-    )
-    assert contradictions(told) == []
-
-
 def test_a_result_with_the_answer_is_told_against_chance_with_what_was_right_until_then() -> None:
     events = (*searched("gas", "nothing"), *searched("gas", "Plants take molecular nitrogen"), *ended("Answer: B"))
     told = of_chance(events, Replay(rollouts={frozenset(): (1.0,) * 2}, last_reply=(0.0,) * 2))
-    said = "Its answer, molecular nitrogen, stands in the result of event 3, a sign of “retrieval distraction”"
+    said = "Its answer, molecular nitrogen, stands in the result of event 3, a sign of “retrieval distraction” (under .01); 8 of 8"
     assert said in part(told, "What speaks against it")
     assert "stands in the result" not in part(told, "How we know")
     assert contradictions(told) == []
@@ -427,7 +395,8 @@ def test_a_result_of_another_tool_with_the_answer_is_told_against_the_cause() ->
         pivotal=None,
     )
     assert "event 3" not in part(told, "How we know")
-    assert re.search("computational lock-in.*event 3", part(told, "What else it may be"))
+    said = "Its answer, molecular nitrogen, stands in the result of event 3, a sign of “computational lock-in” (under .01)."
+    assert said in part(told, "What speaks against it")
     assert contradictions(told) == []
 
 
@@ -456,11 +425,11 @@ def test_signs_of_less_likely_causes_have_their_probability_and_say_what_became_
         *searched("gas", "molecular nitrogen"),
         *ended("Answer: B"),
     )
-    for share, said in ((0.02, True), (0.0, False)):
+    for share, chance in ((0.02, ".02"), (0.0, "under .01")):
         shares: dict[Mechanism, float] = {"own_error": 0.96 - share, "retrieval_distraction": 0.04, "tool_fault": share}
         told = told_by(events, mechanism="own_error", shares=shares, distraction=None, trajectory=None, flip=None)
-        fault = "of tool fault (a tool that did not work cost it the right answer): .02, as python failed for a time"
-        assert (f"{fault} (event 1); it worked again" in part(told, "What else it may be")) == said
+        fault = f"Python failed for a time (event 1), and worked again, a sign of “tool fault” ({chance})."
+        assert fault in part(told, "What speaks against it")
         assert contradictions(told) == []
 
 

@@ -59,31 +59,48 @@ def _hundredths(share: str) -> int:
     )
 
 
-def rests_otherwise(told: Explanation, sure: str) -> Iterator[str]:
-    """What a verdict is said to rest on turns it, by the probabilities without these runs."""
-    shares = [{CAUSES[cause][0]: share for cause, share in each.shares.items()} for each in rests_on(told)]
-
-    def has(name: str, said: str, of: Mapping[str, float]) -> bool:
-        return abs((0.0 if "under" in said else float(said)) - of.get(name, 0.0)) < 0.011
-
-    for other, share, name, left in re.findall(
-        r"without these, ([^.]*?) would be likelier \((\.\d+); ([^.]*?) ((?:under )?\.\d+)\)", sure
+def rests_otherwise(told: Explanation, rungs: tuple[Rung, ...], sure: str) -> Iterator[str]:
+    """Beside each kind of run that is weighed stands the probability of the likeliest cause without it, and what a
+    verdict is said to rest on turns it."""
+    attribution = told.explained.attribution
+    assert attribution is not None
+    shown = {row.name: row.without or rung.without for rung in rungs for row in rung.rows}
+    named = re.search(r"is the probability of “([^”]*)” \((\.\d+)\)(?: and “([^”]*)” \((\.\d+)\))?, were", sure)
+    if named is None:
+        yield from [f"a column without a cause: {shown}"] if any(shown.values()) else []
+        return
+    by_name = {name: cause for cause, (name, _) in CAUSES.items()}
+    told_of = {by_name[name]: float(chance) for name, chance in ((named[1], named[2]), (named[3], named[4])) if name}
+    causes, now = [*told_of], dict(ranked(attribution))
+    if any(abs(chance - now[cause]) > 0.011 for cause, chance in told_of.items()):
+        yield f"other probabilities than {now}: {named[0]}"
+    found = rests_on(told)
+    for each in found:
+        wanted = [each.shares.get(cause, 0.0) for cause in causes]
+        said = next((without for name, without in shown.items() if name.startswith(each.row.name) and without), "")
+        shares = [_hundredths(one) / 100 for one in said.split(" / ")]
+        if (
+            len(shares) != len(wanted)
+            or max(abs(one - other) for one, other in zip(shares, wanted, strict=True)) > 0.011
+        ):
+            yield f"without runs {each.row.name} {wanted}, and the table has {said!r}: {shown}"
+    for row, other, share in re.findall(
+        r"on the runs (.*?): without these “([^”]*)” \((\.\d+)\) would be likelier", sure
     ):
-        if not any(has(other, share, each) and has(name, left, each) for each in shares):
-            yield f"{other} {share}, {name} {left}, and without any kind {shares}"
-    alone = re.search(r"still be the likeliest, with ((?:under )?\.\d+)", sure)
-    least = min((max(each.values()) for each in shares), default=0.0)
-    if alone and not any(has(name, alone[1], each) for each in shares for name in each):
-        yield f"at least {alone[1]}, and {least}"
-    if "no single kind" in sure and any(
-        max(each, key=lambda name: each[name]) != max(_now(told), key=lambda name: _now(told)[name]) for each in shares
-    ):
-        yield f"no single kind, and {shares}"
+        left = next((each.shares for each in found if each.row.name == row), {})
+        likelier = left.get(by_name[other], 0.0)
+        if abs(likelier - float(share)) > 0.011 or likelier < left.get(causes[0], 0.0):
+            yield f"{row}: {other} {share}, and without these {left}"
+    turned = [each for each in found if _shown(max(each.shares.values())) > _shown(each.shares.get(causes[0], 0.0))]
+    more = re.search(r"So it does on (\d+) more", sure)
+    many = sure.count("It rests on the runs") + (int(more[1]) if more else 0)
+    if len(causes) == 1 and (many != len(turned) or ("no other cause is likelier" in sure) == bool(turned)):
+        yield f"rests on {many}, and {len(turned)} turn it: {[each.shares for each in found]}: {sure}"
 
 
-def _now(told: Explanation) -> Mapping[str, float]:
-    assert told.explained.attribution is not None
-    return {CAUSES[cause][0]: share for cause, share in ranked(told.explained.attribution)}
+def _shown(share: float) -> int:
+    """In hundredths, what is less likely than not never as one half."""
+    return min(49 if share < 0.5 else 99, round(100 * share))
 
 
 def sourced_otherwise(told: Explanation, whole: str) -> Iterator[str]:
