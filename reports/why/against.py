@@ -1,15 +1,22 @@
 """What speaks against the likeliest cause of a wrong trial, or against each of several that are about as likely, beside
 the table of its runs: early answers, what its trace shows, and answers that are not counted."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
-from toolablate.analysis.attribution.levels import LAST_REPLY
 from toolablate.analysis.attribution.replay_rules import calls_are_lock_in
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE, ran_out, unrecovered
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.why.answer_source import result_with_answer, right_there, shows, stands_in, unsourced
-from toolablate.reports.why.causes import Shares, as_likely, quoted_name, ranked, told_chance, unchanged, without_tools
+from toolablate.reports.why.causes import (
+    LEAST_TOLD,
+    Shares,
+    as_likely,
+    quoted_name,
+    ranked,
+    told_chance,
+    without_tools,
+)
 from toolablate.reports.why.changed_runs import (
     AS_WAS,
     ASKED_OTHERWISE,
@@ -29,11 +36,14 @@ from toolablate.reports.why.happened import (
     same_without_tools,
 )
 from toolablate.reports.why.named_causes import named_shares
+from toolablate.reports.why.rests_on import WithoutRuns, signed, speaking_against
 from toolablate.reports.why.turn import right_until
 from toolablate.traces.records import Attribution, Mechanism
 
+MOST_ROWS = 3
 
-def against(told: Explanation) -> Iterator[Said]:
+
+def against(told: Explanation, rests: Sequence[WithoutRuns]) -> Iterator[Said]:
     attribution = told.explained.attribution
     if attribution is None:
         return
@@ -43,15 +53,16 @@ def against(told: Explanation) -> Iterator[Said]:
     for cause in several:
         # Of several that are as likely each line says of which it speaks.
         whose = f"Against {quoted_name(cause)}: " if len(several) > 1 else ""
-        found += (f"{whose}{line[:1].lower()}{line[1:]}" if whose else line for line in _misfits(cause, told, shares))
+        lines = _misfits(cause, told, shares, rests)
+        found += (f"{whose}{line[:1].lower()}{line[1:]}" if whose else line for line in lines)
     right = right_there(told) if shares.cause in ("own_error", *OF_RESULTS) else ""
     found += [f"{right}."] if right else []
     found += [line for cause in several for line in unsourced(cause, told)]
     found += _signs_of_others(told, attribution, several)
-    yield from found or ["Nothing found beside the table." if attribution.method == "replay" else "Nothing found."]
+    yield from found or ["Nothing found."]
 
 
-def _misfits(cause: Mechanism, told: Explanation, shares: Shares) -> Iterator[str]:
+def _misfits(cause: Mechanism, told: Explanation, shares: Shares, rests: Sequence[WithoutRuns]) -> Iterator[str]:
     attribution, evidence = told.explained.attribution, told.explained.evidence
     assert attribution is not None
     early = list(early_answers_against(cause, told))
@@ -60,7 +71,14 @@ def _misfits(cause: Mechanism, told: Explanation, shares: Shares) -> Iterator[st
     rows = [row for row in _rows_against(cause, attribution, evidence) if not (told_early and row.changed == BEFORE)]
     if rows:
         yield f"{capital('; '.join(row.told for row in rows))}."
+    if weighed := [f"{row.told} ({signed(added)})" for row, added in speaking_against(cause, shares, rests)]:
+        more = f"; and {len(weighed) - MOST_ROWS} more" if len(weighed) > MOST_ROWS else ""
+        yield f"Runs of the table: {'; '.join(weighed[:MOST_ROWS])}{more}."
     yield from (f"Though not counted ({ASKED_OTHERWISE}), {row.told}." for row in _ignoring(cause, evidence))
+    runs = evidence.all_runs
+    if cause == "format" and runs is not None and runs.last_reply and 2 * runs.unread <= len(runs.last_reply):
+        readable = len(runs.last_reply) - runs.unread
+        yield f"{readable} of {len(runs.last_reply)} draws of its last reply could be read at once."
     if cause == shares.cause:
         yield from _answers_without_tools(cause, shares, evidence)
     yield from early
@@ -82,7 +100,7 @@ def _signs_of_others(told: Explanation, attribution: Attribution, several: list[
     if "tool_fault" not in several:
         if unrecovered(evidence.signals.troubles):
             yield f"{capital(happened('tool_fault', told).clause)}{sign('tool_fault')}."
-        elif passing := failed_for_a_time(evidence):
+        elif (passing := failed_for_a_time(evidence)) and chances.get("tool_fault", 0.0) >= LEAST_TOLD:
             yield f"{capital(passing)}, and worked again{sign('tool_fault')}."
     if "budget" not in several and ran_out(evidence.signals):
         yield f"{capital(happened('budget', told).clause)}{sign('budget')}."
@@ -117,9 +135,6 @@ _NOT_BY_RESULTS: tuple[Mechanism, ...] = ("own_error", "volume", "calling", "too
 
 def _rows_against(cause: Mechanism, attribution: Attribution, evidence: Evidence) -> list[Row]:
     """Where no run is weighed for it, those that are as they would not be if it were so."""
-    if cause == "format" and evidence.re_asked:
-        # Of these, too, what could not be read was asked for once more: what is wrong has a wrong answer.
-        return [row for row in unchanged(evidence) if row.share <= RIGHT or _some_readable(row, evidence)]
     if attribution.method == "replay" or cause == "unknown":
         return []
     if cause in BY_CHANCE:
@@ -127,9 +142,3 @@ def _rows_against(cause: Mechanism, attribution: Attribution, evidence: Evidence
         return [row for row in rows if (row.share > RIGHT if cause == "own_error" else row.share < RIGHT)]
     bare = without_tools(evidence)
     return [bare] if bare is not None and bare.share < RIGHT else []
-
-
-def _some_readable(row: Row, evidence: Evidence) -> bool:
-    """Of redraws of a last reply whose form was lost: half of them at least."""
-    runs = evidence.all_runs
-    return row.changed == LAST_REPLY and runs is not None and 2 * runs.unread <= len(runs.last_reply)

@@ -150,7 +150,7 @@ def _sure_turn_against(cause: Mechanism, turn: Turn, told: Explanation) -> Itera
     elif cause == "calling" and gave and _right_after_calls(turn, evidence):
         yield f"{at}, at a result; {_BY_NUMBER}"
     elif cause == "tool_fault":
-        failed = any(turn.holds(each.event) for each in evidence.signals.troubles)
+        failed = any(turn.holds(each.event) and each.kind != "exception" for each in evidence.signals.troubles)
         yield from [] if failed else [f"{at}, where no tool failed."]
     elif cause in OF_RESULTS:
         late = f", and the event that shows it came later (event {own[0]})" if own and own[0] >= turn.end else ""

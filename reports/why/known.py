@@ -52,15 +52,28 @@ def known(told: Explanation) -> Iterator[Said]:
     yield from _quotes(cause, told)
     if not by_replay:
         yield from (raised(each, told) for each, _ in as_likely(named_shares(told, attribution)))
-    runs = evidence.all_runs
-    if evidence.score.verdict == "unparsed" and runs is not None and runs.last_reply:
+    yield from _of_form(cause, told)
+    for diagnosis in evidence.diagnoses:
+        yield from _read_by(diagnosis)
+
+
+def _of_form(cause: Mechanism, told: Explanation) -> Iterator[str]:
+    """Of a reply without a readable answer, what came of asking once more, and of drawing it again."""
+    evidence = told.explained.evidence
+    if evidence.score.verdict != "unparsed":
+        return
+    runs, asked, right = evidence.all_runs, len(evidence.re_asked), sum(evidence.re_asked)
+    if cause != "format" and asked and right < RIGHT * asked:
+        yield (
+            f"Asked once more for its answer alone it was right in {right:g} of {asked}: its form alone did not cost it"
+            " the right answer."
+        )
+    if runs is not None and runs.last_reply:
         readable = len(runs.last_reply) - runs.unread
         same = ": drawing it again does not mend its form" if 2 * readable < len(runs.last_reply) else ""
         yield f"Its last reply, drawn again, was readable at once in {readable} of {len(runs.last_reply)}{same}."
-    if evidence.score.verdict == "unparsed" and by_replay:
+    if asked:
         yield "A reply without a readable answer was asked for it once more, and counts by that in all counts."
-    for diagnosis in evidence.diagnoses:
-        yield from _read_by(diagnosis)
 
 
 def _beside_its_runs(cause: Mechanism, told: Explanation) -> Iterator[str]:

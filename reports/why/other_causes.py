@@ -36,13 +36,13 @@ def others(told: Explanation) -> Iterator[str]:
     if attribution is None:
         return
     shares = named_shares(told, attribution)
-    by_replay = attribution.method == "replay"
+    by_replay = attribution.method == "replay" and shares.cause != "unknown"
     undecided = [cause for cause, _ in as_likely(shares)]
     for cause, hundredths in () if by_replay else shares.others:
         if cause not in undecided:
             turned = "".join(f" But {each[:1].lower()}{each[1:]}" for each in turn_against(cause, told))
             yield f"It may be {defined(cause, told)}: {hundred(hundredths)}. {capital(_raised_by(cause, told))}{turned}"
-    if shares.rest and (not by_replay or shares.cause == "unknown"):
+    if shares.rest and not by_replay:
         yield f"{capital(all_others(attribution, shares.named, shares.rest, evidence))}: {hundred(shares.rest)}."
 
 

@@ -10,7 +10,7 @@ Rules, so that no sentence contradicts another, or the table of runs:
 - What replays of the trial measured, and what is read from the trace, are named apart.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
@@ -18,6 +18,7 @@ from toolablate.analysis.attribution.replay_rules import RE_ASKED_PRIOR
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.cause_wording import chance
+from toolablate.reports.numbers import counted as number_of
 from toolablate.reports.why.against import against
 from toolablate.reports.why.answer_source import course
 from toolablate.reports.why.causes import (
@@ -35,7 +36,7 @@ from toolablate.reports.why.causes import (
     tells_form,
     what_it_is,
 )
-from toolablate.reports.why.changed_runs import Row, capital, replays_of
+from toolablate.reports.why.changed_runs import capital, replays_of
 from toolablate.reports.why.happened import (
     Apart,
     Said,
@@ -46,8 +47,8 @@ from toolablate.reports.why.known import known
 from toolablate.reports.why.named_causes import named_shares
 from toolablate.reports.why.other_causes import others
 from toolablate.reports.why.quoted import BARE_ANSWER, cut
-from toolablate.reports.why.rests_on import WithoutRuns, column_of, how_much, rests_on
-from toolablate.reports.why.rungs import Rung, at_other_steps, rungs
+from toolablate.reports.why.rests_on import WithoutRuns, column_of, rests_on, rests_on_them, weighed_of, what_it_adds
+from toolablate.reports.why.rungs import Rung, at_other_steps, beside_its_line, rungs
 from toolablate.reports.why.would_tell import would_tell
 from toolablate.traces.records import Mechanism, ModelCall
 from toolablate.traces.terminal_text import inert, one_line, plain_text
@@ -72,13 +73,14 @@ def why(told: Explanation) -> tuple[WhyPart, ...]:
     """The parts that have something to say."""
     attribution = told.explained.attribution
     shares = None if attribution is None else named_shares(told, attribution)
-    rests = rests_on(told) if shares is not None and has_starts(shares, told) else ()
+    weighed = shares is not None and shares.cause != "unknown" and has_starts(shares, told)
+    rests = rests_on(told) if weighed else ()
     undecided = shares is not None and bool(as_likely(shares))
     verdict, *more = (
         WhyPart("Verdict", tuple(_verdict(told))),
-        _known(told, {} if shares is None else column_of(shares, rests)),
+        _known(told, shares, rests),
         WhyPart(SURE, tuple(_how_sure(told, rests))),
-        WhyPart(AGAINST_EACH if undecided else AGAINST, tuple(against(told))),
+        WhyPart(AGAINST_EACH if undecided else AGAINST, tuple(against(told, rests))),
         WhyPart("What else it may be", tuple(others(told))),
         WhyPart("What would tell", tuple(would_tell(told))),
     )
@@ -91,21 +93,26 @@ def why(told: Explanation) -> tuple[WhyPart, ...]:
 RUN_AGAIN, OTHER_TRIALS = "The question was run again with", "Other trials of the question have"
 LEAD = (
     "{} more and more taken away. A cause is likely if answers are right more often from its line on than above it, and"
-    " it was likely enough before."
+    " it was likely enough before.{}"
 )
 RIGHT_RUNS, TAKEN_AWAY = "Right", "Taken away, more and more"
 THE_CAUSE = "the cause, if answers turn right there"
-WITHOUT = "Without these"
+ADDS = "Adds"
 
 
-def _known(told: Explanation, without: Mapping[Row, str]) -> WhyPart:
+def _known(told: Explanation, shares: Shares | None, rests: Sequence[WithoutRuns]) -> WhyPart:
     """Of a trial that is wrong with what its runs say of a cause."""
-    table, attribution = tuple(rungs(told, without)), told.explained.attribution
-    if attribution is None or not table:
+    adds = {} if shares is None else column_of(shares, rests)
+    table, attribution = tuple(rungs(told, adds)), told.explained.attribution
+    if attribution is None or shares is None or not table:
         return WhyPart(KNOWN, (), (RIGHT_RUNS, TAKEN_AWAY), table, tuple(known(told)))
-    lead = LEAD.format(OTHER_TRIALS if told.explained.evidence.all_runs is None else RUN_AGAIN)
-    heads = RIGHT_RUNS, f"{TAKEN_AWAY}: {THE_CAUSE}", *([WITHOUT] if without else [])
-    return WhyPart(KNOWN, (lead,), heads, table, tuple(known(told)))
+    lead = LEAD.format(
+        OTHER_TRIALS if told.explained.evidence.all_runs is None else RUN_AGAIN,
+        f" {what_it_adds(shares)}" if adds else "",
+    )
+    heads = RIGHT_RUNS, f"{TAKEN_AWAY}: {THE_CAUSE}", *([ADDS] if adds else [])
+    counts = (beside_its_line(cause, table) for cause, _ in weighed_of(shares))
+    return WhyPart(KNOWN, (lead, *filter(None, counts)), heads, table, tuple(known(told)))
 
 
 def _with_names(parts: Sequence[WhyPart], told: Explanation) -> Iterator[WhyPart]:
@@ -115,7 +122,7 @@ def _with_names(parts: Sequence[WhyPart], told: Explanation) -> Iterator[WhyPart
     said = " ".join(str(line) for part in parts for line in (*part.lines, *part.notes))
     likely = [(name_of(each), what_it_is(each, told)) for each, share in ranked(attribution) if share >= LEAST_DEFINED]
     likely += [(name, what_it_is(each, told)) for each, (name, _) in CAUSES.items() if f"“{name}”" in said]
-    unsaid = [f"“{name}”: {what}" for name, what in dict.fromkeys(likely) if f"{name} (" not in said]
+    unsaid = [f"“{name}”: {what}" for name, what in dict.fromkeys(likely) if f"{name} ({what}" not in said]
     for part in parts:
         notes = (*part.notes, f"Here, {'; '.join(unsaid)}.") if part.rungs and unsaid else part.notes
         yield replace(part, notes=notes)
@@ -131,7 +138,7 @@ def _how_sure(told: Explanation, rests: Sequence[WithoutRuns]) -> Iterator[str]:
         return
     shares = named_shares(told, attribution)
     if has_starts(shares, told):
-        yield from how_much(shares, rests)
+        yield from rests_on_them(shares, rests)
         yield _how(told)
     else:
         yield _of_form(sum(evidence.re_asked), len(evidence.re_asked))
@@ -139,21 +146,21 @@ def _how_sure(told: Explanation, rests: Sequence[WithoutRuns]) -> Iterator[str]:
 
 
 def _how(told: Explanation, *, of_others: bool = False) -> str:
-    whose, known = " of these" if of_others else "", OF_STORE if told.rates.store else OF_ANY
+    whose, known = " of these" if of_others else "", "is assumed to change answers in any store"
+    if store := told.rates.store:
+        trials = number_of(round(max(each.trials for each in store.values())), "replayed wrong trial")
+        known = f"changed answers in {trials} of this store (in any store where these are few)"
     turn = ", and by where this trial's early answers turn wrong" if _has_early(told) else ""
-    return f"“Before”{whose} is the probability before the runs of the table: by how often {known}{turn}."
+    return (
+        f"“Before”{whose} is the probability before the runs of the table: by how often taking a cause away"
+        f" {known}{turn}. How counts make probabilities of these: docs/attribution.md."
+    )
 
 
 def _has_early(told: Explanation) -> bool:
     """Whether early answers tell more than their rows do."""
     evidence = told.explained.evidence
     return evidence.flip is not None or any(at_other_steps(evidence))
-
-
-OF_STORE = (
-    "taking a cause away changed answers in the other replayed trials of this store (in any store where these are few)"
-)
-OF_ANY = "taking a cause away is assumed to change answers in any store"
 
 
 def has_starts(shares: Shares, told: Explanation) -> bool:
@@ -165,11 +172,10 @@ def has_starts(shares: Shares, told: Explanation) -> bool:
 
 def _of_form(right: float, asked: int) -> str:
     """The mean of a beta distribution whose parameters are `RE_ASKED_PRIOR` before anything is asked."""
+    likely = (right + RE_ASKED_PRIOR) / (asked + 2 * RE_ASKED_PRIOR)
     return (
-        "Asked for its answer alone a model says nearly always the same, so that few such answers count for much:"
-        f" {right:g} right of {asked} give ({right:g} + {RE_ASKED_PRIOR:g}) / ({asked} + {2 * RE_ASKED_PRIOR:g}) ="
-        f" {chance((right + RE_ASKED_PRIOR) / (asked + 2 * RE_ASKED_PRIOR))}, and {chance(0.5)} before any. The"
-        " other causes share the rest."
+        f"Before it is asked for its answer alone, “{name_of('format')}” has {chance(0.5)}; {right:g} right answers of"
+        f" {asked} make it {chance(likely)}. The other causes share the rest."
     )
 
 
@@ -260,7 +266,7 @@ def _in_its_own_words(told: Explanation) -> Iterator[Said]:
         yield Apart(f"event {last}: │ {said}")
 
 
-OWN_WORDS, LEAST_WORDS = 300, 15
+OWN_WORDS, LEAST_WORDS = 300, 60
 """Characters. Less than the second gives no reason."""
 
 
@@ -292,10 +298,7 @@ def _basis(shares: Shares, told: Explanation) -> str:
         return f", from {form} answer{'' if form == 1 else 's'} that it was asked for once more"
     counted = sum(row.runs for row in counted_runs(evidence)) + form
     of_form = f" ({form} of them this reply, asked once more for its form)" if form and counted > form else ""
-    more = ["from its early answers"] if _has_early(told) else []
-    more += ["from other trials of this store"] if has_starts(shares, told) and told.rates.store else []
-    beside = "".join(f", {each}" for each in more[:-1]) + "".join(f", and {each}" for each in more[-1:])
-    return f", from the {counted:g} answers counted below{of_form}{beside}"
+    return f", from the {counted:g} answers counted below{of_form}"
 
 
 def _gains(evidence: Evidence) -> Iterator[str]:

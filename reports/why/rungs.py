@@ -20,10 +20,10 @@ from toolablate.analysis.attribution.levels import (
     told_levels,
 )
 from toolablate.analysis.attribution.replay_rules import OTHER_ANSWERS, before_runs, blamed_at
-from toolablate.analysis.attribution.trace_rules import lacks_packages
+from toolablate.analysis.attribution.trace_rules import BY_CHANCE, lacks_packages
 from toolablate.reports.cause_wording import chance, without_tools
 from toolablate.reports.numbers import counted as number_of
-from toolablate.reports.why.causes import first_of, lacking, name_of, ranked, tells_form, told_hundredths
+from toolablate.reports.why.causes import first_of, lacking, name_of, quoted_name, ranked, tells_form, told_hundredths
 from toolablate.reports.why.changed_runs import (
     AFTER_FIRST,
     AS_WAS,
@@ -45,25 +45,27 @@ from toolablate.traces.terminal_text import one_line
 
 
 class RunLine(NamedTuple):
-    """A kind of run, how many are right, and the probability of the likeliest cause without these runs; both are empty
+    """A kind of run, how many are right, and what these add to the probability of the likeliest cause; both are empty
     where its rung has no other kind."""
 
     name: str
     came: str
-    without: str = ""
+    adds: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Rung:
     """What is taken away at it, beside what the rungs before it took (of two kinds of tools the results of each alone,
     then both), how many runs are right then, and the causes that it tests with their probabilities. `rows` are its
-    kinds of run; of one alone `without` is the probability of the likeliest cause without its runs."""
+    kinds of run, and `whole` their sum where they count; of one kind alone `adds` is what its runs add to the
+    probability of the likeliest cause."""
 
     taken: str
     came: str
     cause: str
     rows: tuple[RunLine, ...] = ()
-    without: str = ""
+    adds: str = ""
+    whole: Row | None = None
 
 
 NOT_COUNTED, OF_THE_TURN = "Not counted", "Counted in “before” alone, by where it turns wrong"
@@ -78,7 +80,7 @@ TAKEN: Mapping[Part, str] = {
     "code": "what its code gave",
     "other": "what its other tools gave",
     "volume": "the length of its results",
-    "first_reply": "its own first reply (these have another)",
+    "first_reply": "its own first reply",
     "calling": "its calls",
     "availability": "the offer of tools",
     "prompt": "the condition's prompt",
@@ -88,10 +90,10 @@ ANY_RESULT = "any result of its calls"
 OF_NO_CAUSE, STILL_CALLS = "no cause by itself", ": calls are still made"
 BUT_OF_FORM = " but those asked for its form"
 AS_ABOVE = ", as above"
-IF_WRONG = ", the likelier the fewer are right"
+IF_WRONG = ", if they stay wrong at every line"
 
 
-def rungs(told: Explanation, without: Mapping[Row, str]) -> Iterator[Rung]:
+def rungs(told: Explanation, adds: Mapping[Row, str]) -> Iterator[Rung]:
     """From the trial as it was to the question without tools; then causes that no rung tests, and what does not
     count."""
     evidence, attribution = told.explained.evidence, told.explained.attribution
@@ -124,13 +126,30 @@ def rungs(told: Explanation, without: Mapping[Row, str]) -> Iterator[Rung]:
         else:
             told_here = chances.told(causes) or f"{OF_NO_CAUSE}{STILL_CALLS if empty else ''}"
         taken = _taken(new, placebos, empty, evidence, first=not gone, again=_drawn(rows))
-        of_one = without.get(rows[0], "") if len(rows) == 1 else ""
-        yield Rung(taken, total(rows).count, told_here, _lines(found, evidence, without), of_one)
+        of_one = adds.get(rows[0], "") if len(rows) == 1 else ""
+        yield Rung(taken, total(rows).count, told_here, _lines(found, evidence, adds), of_one, total(rows))
         gone |= {*new} - ({"calling"} if empty else set())
     yield from _untested(chances, told, f"{ALL_RUNS}{BUT_OF_FORM if of_form else ''}")
     for title, others in ((NOT_COUNTED, left), (OF_THE_TURN, at_other_steps(evidence))):
-        if lines := tuple(_line(row, evidence, without=without) for row in others):
+        if lines := tuple(_line(row, evidence, adds=adds) for row in others):
             yield Rung(title, "", "", lines)
+
+
+def beside_its_line(cause: Mechanism, table: Sequence[Rung]) -> str:
+    """What the counts say of a cause: right answers from its line on, and above it; of what needs no tool at all
+    lines. Empty of what has no line, or is graded."""
+    counted = [rung for rung in table if rung.whole is not None]
+    whole = [rung.whole for rung in counted if rung.whole is not None]
+    if not whole or total(whole).graded:
+        return ""
+    if cause in BY_CHANCE:
+        again = f"; drawn again: {whole[0].count}" if counted[0].taken.startswith(TAKEN["again"]) else ""
+        return f"Right, whatever is taken away: {total(whole).count}{again}."
+    at = next((place for place, rung in enumerate(counted) if name_of(cause) in rung.cause), None)
+    if at is None:
+        return ""
+    above = f"above it {total(whole[:at]).count}" if at else "and this trial is wrong"
+    return f"From the line of {quoted_name(cause)} on {total(whole[at:]).count} are right, {above}."
 
 
 def _causes_at(parts: Sequence[Part], rows: Sequence[Row], evidence: Evidence) -> Iterator[Mechanism]:
@@ -180,6 +199,8 @@ def _taken(
     again: str,
 ) -> str:
     """`what its code gave, alone`; of two kinds of tools, each taken away alone before, `both`."""
+    if parts == ("first_reply",):
+        return f"{TAKEN['again']}{'' if first else ' more'}, in other trials"
     if parts == ("again",):
         why = "its code fails there too" if placebos else again
         return f"{TAKEN['again']}{'' if first else ' more'} ({why})"
@@ -210,8 +231,8 @@ def _gave_nothing(evidence: Evidence) -> dict[Part, str]:
     return {part: f"that {tool} gave nothing" for part, tool in of.items() if part in called - gave}
 
 
-def _lines(rows: Mapping[Row, Level], evidence: Evidence, without: Mapping[Row, str]) -> tuple[RunLine, ...]:
-    lines = [_line(row, evidence, _answers(level, evidence), without) for row, level in rows.items()]
+def _lines(rows: Mapping[Row, Level], evidence: Evidence, adds: Mapping[Row, str]) -> tuple[RunLine, ...]:
+    lines = [_line(row, evidence, _answers(level, evidence), adds) for row, level in rows.items()]
     return tuple(lines) if len(lines) > 1 else tuple(RunLine(each.name, "") for each in lines)
 
 
@@ -231,7 +252,7 @@ MOST_CHARS = 40
 NONE: Mapping[Row, str] = {}
 
 
-def _line(row: Row, evidence: Evidence, answered: str = "", without: Mapping[Row, str] = NONE) -> RunLine:
+def _line(row: Row, evidence: Evidence, answered: str = "", adds: Mapping[Row, str] = NONE) -> RunLine:
     """What was changed, with what trials without tools answered, whose runs these are, and why they do not count."""
     if row.changed == WITHOUT_TOOLS:
         answered = f": {next(without_tools(evidence)).partition(': ')[2]}"
@@ -247,7 +268,7 @@ def _line(row: Row, evidence: Evidence, answered: str = "", without: Mapping[Row
     return RunLine(
         f"{row.name}{answered}{elsewhere}{again}{f' ({row.aside})' if row.aside else ''}",
         row.count,
-        without.get(row, ""),
+        adds.get(row, ""),
     )
 
 

@@ -54,7 +54,7 @@ def would_tell(told: Explanation) -> Iterator[Said]:
     left = [test for test in tests if (row := _so_far(test, told)) is None or row.runs < FEW]
     test = next((test for test in left if not _changes_nothing(test, told)), None)
     if left and test is None:
-        yield f"{FEW} more replays {left[0].what}, would tell little{_either_way(left[0], told)}. {_more(told)}"
+        yield f"{FEW} more replays {left[0].what}, would change no name{_either_way(left[0], told)}. {_more(told)}"
         return
     if test is None:
         within = any(call.by_provider for call in told.explained.evidence.signals.calls)

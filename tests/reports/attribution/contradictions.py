@@ -9,7 +9,12 @@ from typing import Any
 
 import click
 from tests.reports.attribution.samples import page
-from tests.reports.attribution.weighed_contradictions import rests_otherwise, sourced_otherwise, weighed_otherwise
+from tests.reports.attribution.weighed_contradictions import (
+    counted_otherwise,
+    rests_otherwise,
+    sourced_otherwise,
+    weighed_otherwise,
+)
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
@@ -83,7 +88,9 @@ def _of_sentences(told: Explanation, parts: tuple[WhyPart, ...], text: dict[str,
     of_several = said["How we know"] if said["Verdict"].startswith("Undecided") else ""
     yield from _of_rivals(attribution, said["Verdict"], said.get(AGAINST, ""), f"{said.get(OTHERS, '')} {of_several}")
     yield from weighed_otherwise(told, rungs, attribution, said)
-    yield from rests_otherwise(told, rungs, said.get("How sure", ""))
+    lead = said["How we know"]
+    yield from rests_otherwise(told, rungs, lead, said)
+    yield from counted_otherwise(rungs, lead)
     yield from sourced_otherwise(told, whole)
     yield from _of_definitions(whole)
 

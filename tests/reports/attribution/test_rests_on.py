@@ -14,8 +14,8 @@ from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.levels import told_levels
 from toolablate.analysis.attribution.replay_rules import attribute_by_replay, blame, blame_without
 from toolablate.reports.why.causes import hundredths
-from toolablate.reports.why.page import SURE
-from toolablate.reports.why.rests_on import WithoutRuns, rests_on
+from toolablate.reports.why.page import SURE, why
+from toolablate.reports.why.rests_on import LEAST_ADDED, WithoutRuns, rests_on
 
 SEARCHED = frozenset({"search"})
 
@@ -42,9 +42,7 @@ def turning(told: Explanation) -> list[WithoutRuns]:
 
 def beside(told: Explanation, name: str) -> str:
     """What the last column has beside a kind of run."""
-    return next(
-        row.without or rung.without for rung in rungs_of(told) for row in rung.rows if row.name.startswith(name)
-    )
+    return next(row.adds or rung.adds for rung in rungs_of(told) for row in rung.rows if row.name.startswith(name))
 
 
 def test_runs_without_which_another_cause_would_be_likelier_are_named() -> None:
@@ -56,7 +54,8 @@ def test_runs_without_which_another_cause_would_be_likelier_are_named() -> None:
         "It rests on the runs with its last reply drawn again: without these “sampling noise”"
         f" (.{round(100 * other):02}) would be likelier."
     ) in part(told, SURE)
-    assert beside(told, "with its last reply drawn again") == f".{round(100 * own):02}"
+    likely = told.explained.attribution.shares["retrieval_distraction"] if told.explained.attribution else 0.0
+    assert beside(told, "with its last reply drawn again") == f"+.{round(100 * likely) - round(100 * own):02}"
     assert contradictions(told) == []
 
 
@@ -70,14 +69,14 @@ def test_what_no_single_kind_of_run_decides_says_so() -> None:
 def test_beside_runs_of_an_undecided_verdict_stand_the_two_likeliest() -> None:
     told = told_of(0, (0.0,))
     assert part(told, "Verdict").startswith("Undecided")
-    assert re.search(r"is the probability of “[^”]*” \(\.\d\d\) and “[^”]*” \(\.\d\d\), were", part(told, SURE))
-    for each in rests_on(told):
-        assert re.fullmatch(r"(?:under )?\.\d\d / (?:under )?\.\d\d", beside(told, each.row.name))
+    (lead, *_) = next(each.lines for each in why(told) if each.rungs)
+    assert re.search(r"add to the probability of “[^”]*” and of “[^”]*”, also", str(lead))
+    assert re.fullmatch(r"[+−]\.\d\d / [+−]\.\d\d", beside(told, "with its last reply drawn again"))
     assert contradictions(told) == []
 
 
 @pytest.mark.parametrize("swapped", [(1.0,) * 3, (1.0,) * 6])
-def test_beside_each_kind_of_run_stands_the_probability_without_it(swapped: tuple[float, ...]) -> None:
+def test_beside_each_kind_of_run_stands_what_it_adds(swapped: tuple[float, ...]) -> None:
     told = told_of(3, swapped)
     attribution = told.explained.attribution
     assert attribution is not None
@@ -86,8 +85,12 @@ def test_beside_each_kind_of_run_stands_the_probability_without_it(swapped: tupl
     likely = hundredths(attribution.shares["sampling_noise"])
     # Some speak for it, and some against it.
     assert {each.hundredths("sampling_noise") > likely for each in found} == {True, False}
+    against = part(told, "What speaks against it")
     for each in found:
-        assert beside(told, each.row.name) == f".{each.hundredths('sampling_noise'):02}"
+        added = likely - each.hundredths("sampling_noise")
+        said = f"{'+' if added > 0 else '−'}.{abs(added):02}" if abs(added) >= LEAST_ADDED else ""
+        assert beside(told, each.row.name) == said
+        assert (f"{each.row.told} ({said})" in against) == (added <= -LEAST_ADDED)
     assert contradictions(told) == []
 
 
@@ -108,7 +111,7 @@ def test_more_runs_that_would_change_nothing_are_not_proposed() -> None:
     told = explanation(replace(explained(found), attribution=attribution), conversation=events, rates=rates)
     said = part(told, "What would tell")
     assert said.startswith(
-        "8 more replays of all of it, drawn again, would tell little: with 7 right, or with 1, “availability” would"
+        "8 more replays of all of it, drawn again, would change no name: with 7 right, or with 1, “availability” would"
     )
     assert said.endswith("More repeats of this question in all conditions of its plan may.")
 

@@ -78,7 +78,7 @@ def test_each_rung_takes_one_thing_more_away_and_names_the_cause_that_it_tests()
     assert [(rung.taken, rung.came) for rung in rungs[:7]] == [
         ("nothing (drawn again)", "0 of 8"),
         ("what its search gave", "4 of 4"),
-        ("its own first reply (these have another)", "1 of 2"),
+        ("nothing more, in other trials", "1 of 2"),
         ("any result of its calls", "0 of 1"),
         ("its calls", "9 of 9"),
         ("the offer of tools", "2 of 2"),
@@ -121,9 +121,10 @@ def test_what_was_not_run_again_is_not_said_to_have_been() -> None:
     of_code = replace(inputs(), arms=arms, tools=frozenset[ToolKind]({"code"}))
     found = evidence(events, steps=tuple(belief_steps(events)), inputs=of_code, **unreplayed)
     told = explanation(explained(found, method="trace", mechanism="lock_in", distraction=None), conversation=events)
-    ((heads, (lead,)),) = heads_of(told)
+    ((heads, (lead, counts)),) = heads_of(told)
     assert heads == (RIGHT_RUNS, f"{TAKEN_AWAY}: {THE_CAUSE}")
     assert lead.startswith(OTHER_TRIALS)
+    assert counts == "From the line of “computational lock-in” on 4 of 5 are right, and this trial is wrong."
     assert [(rung.taken, rung.came, rung.cause) for rung in rungs_of(told)[:3]] == [
         ("nothing", "1 of 2", "sampling noise"),
         ("what its code gave", "0 of 1", "computational lock-in"),
@@ -149,7 +150,7 @@ def test_runs_whose_code_lacks_its_package_as_well_take_nothing_away() -> None:
     rungs = {rung.taken: (rung.came, rung.cause.partition(" (before")[0]) for rung in rungs_of(told)}
     assert rungs["nothing more (its code fails there too)"] == ("0 of 2", "sampling noise, as above")
     # No other trial with placebos tells its first reply apart.
-    assert rungs["the failure of its tool and its own first reply (these have another)"] == ("2 of 2", "tool fault .80")
+    assert rungs["the failure of its tool and its own first reply"] == ("2 of 2", "tool fault .80")
     assert contradictions(told) == []
 
 
@@ -197,7 +198,7 @@ def test_a_lost_form_is_told_of_redraws_that_are_wrong_in_any_form() -> None:
         flip=None,
     )
     against = part(told, "What speaks against it")
-    assert "With its last reply drawn again (2 of them readable at once): 0 of 2 right." in against
+    assert "2 of 2 draws of its last reply could be read at once." in against
     assert contradictions(told) == []
 
 

@@ -9,6 +9,7 @@ from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.signals.answers import numbers_of
 from toolablate.reports.why.causes import CAUSES, ranked
 from toolablate.reports.why.happened import answers_of
+from toolablate.reports.why.page import AGAINST
 from toolablate.reports.why.rests_on import rests_on
 from toolablate.reports.why.rungs import NO_RUNS, ROUNDED, Rung
 from toolablate.traces.records import Attribution, Mechanism, ToolCall
@@ -59,31 +60,34 @@ def _hundredths(share: str) -> int:
     )
 
 
-def rests_otherwise(told: Explanation, rungs: tuple[Rung, ...], sure: str) -> Iterator[str]:
-    """Beside each kind of run that is weighed stands the probability of the likeliest cause without it, and what a
-    verdict is said to rest on turns it."""
+def rests_otherwise(told: Explanation, rungs: tuple[Rung, ...], lead: str, text: Mapping[str, str]) -> Iterator[str]:
+    """Beside each kind of run that is weighed stands what it adds to the probability of the likeliest cause, those that
+    take from it are told against it, and what a verdict is said to rest on turns it."""
     attribution = told.explained.attribution
     assert attribution is not None
-    shown = {row.name: row.without or rung.without for rung in rungs for row in rung.rows}
-    named = re.search(r"is the probability of “([^”]*)” \((\.\d+)\)(?: and “([^”]*)” \((\.\d+)\))?, were", sure)
+    sure, against = text.get("How sure", ""), text.get(AGAINST, "")
+    shown = {row.name: row.adds or rung.adds for rung in rungs for row in rung.rows}
+    named = re.search(r"add to the probability of “([^”]*)”(?: and of “([^”]*)”)?, also", lead)
+    found = rests_on(told)
     if named is None:
         yield from [f"a column without a cause: {shown}"] if any(shown.values()) else []
-        return
     by_name = {name: cause for cause, (name, _) in CAUSES.items()}
-    told_of = {by_name[name]: float(chance) for name, chance in ((named[1], named[2]), (named[3], named[4])) if name}
-    causes, now = [*told_of], dict(ranked(attribution))
-    if any(abs(chance - now[cause]) > 0.011 for cause, chance in told_of.items()):
-        yield f"other probabilities than {now}: {named[0]}"
-    found = rests_on(told)
+    now = dict(ranked(attribution))
+    first = next(iter(now))
+    if first == "unknown" or (first == "format" and any(rung.taken == "the form of its answer" for rung in rungs)):
+        # Answers for the form have a rule of their own.
+        yield from [f"a column of what is not weighed: {shown}"] if any(shown.values()) else []
+        return
+    causes = [by_name[each] for each in named.groups() if each] if named else [first]
+    if causes[0] != first and now[causes[0]] < now[first]:
+        yield f"a column of {causes}, and likeliest is {first}: {lead}"
     for each in found:
-        wanted = [each.shares.get(cause, 0.0) for cause in causes]
-        said = next((without for name, without in shown.items() if name.startswith(each.row.name) and without), "")
-        shares = [_hundredths(one) / 100 for one in said.split(" / ")]
-        if (
-            len(shares) != len(wanted)
-            or max(abs(one - other) for one, other in zip(shares, wanted, strict=True)) > 0.011
-        ):
-            yield f"without runs {each.row.name} {wanted}, and the table has {said!r}: {shown}"
+        wanted = [_shown(now[cause]) - _shown(each.shares.get(cause, 0.0)) for cause in causes]
+        said = next((adds for name, adds in shown.items() if name.startswith(each.row.name) and adds), "")
+        if [_signed(one) for one in said.split(" / ") if one] != (wanted if max(map(abs, wanted)) >= 3 else []):
+            yield f"runs {each.row.name} add {wanted}, and the table has {said!r}: {shown}"
+        if wanted[0] <= -3 and f"{each.row.told} (−" not in against and "more" not in against:
+            yield f"silent on runs {each.row.name}, {wanted}: {against}"
     for row, other, share in re.findall(
         r"on the runs (.*?): without these “([^”]*)” \((\.\d+)\) would be likelier", sure
     ):
@@ -94,8 +98,25 @@ def rests_otherwise(told: Explanation, rungs: tuple[Rung, ...], sure: str) -> It
     turned = [each for each in found if _shown(max(each.shares.values())) > _shown(each.shares.get(causes[0], 0.0))]
     more = re.search(r"So it does on (\d+) more", sure)
     many = sure.count("It rests on the runs") + (int(more[1]) if more else 0)
-    if len(causes) == 1 and (many != len(turned) or ("no other cause is likelier" in sure) == bool(turned)):
+    decided = found and not text["Verdict"].startswith("Undecided")
+    if decided and (many != len(turned) or ("no other cause is likelier" in sure) == bool(turned)):
         yield f"rests on {many}, and {len(turned)} turn it: {[each.shares for each in found]}: {sure}"
+
+
+def _signed(said: str) -> int:
+    """Hundredths of `+.07`, `−.12`, `0`."""
+    return 0 if said == "0" else round(100 * float(said[1:])) * (1 if said[0] == "+" else -1)
+
+
+def counted_otherwise(rungs: tuple[Rung, ...], lead: str) -> Iterator[str]:
+    """Counts on a cause's line and above it are those of the table."""
+    counted = [rung for rung in rungs if rung.whole is not None]
+    for name, below, above in re.findall(r"line of “([^”]*)” on (\d+ of \d+) are right, above it (\d+ of \d+)", lead):
+        at = next(place for place, rung in enumerate(counted) if re.match(rf"(.*; )?{re.escape(name)}\b", rung.cause))
+        for said, some in ((below, counted[at:]), (above, counted[:at])):
+            sums = [sum(each) for each in zip(*(map(int, rung.came.split(" of ")) for rung in some), strict=True)]
+            if said != " of ".join(map(str, sums)):
+                yield f"{name}: {said}, and the table has {sums}: {lead}"
 
 
 def _shown(share: float) -> int:
