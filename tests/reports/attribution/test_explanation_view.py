@@ -205,7 +205,9 @@ def test_a_trial_is_told_in_parts() -> None:
         " event 1, web_search gives: │ Plants take molecular nitrogen from the air."
         " Here, “computational lock-in”: its own computation cost it the right answer."
     )
-    assert part(told, "How sure").startswith("It rests on ")
+    assert part(told, "How sure").startswith(
+        "Whichever kind is left out, no other cause is likelier: it has .70 to .81. “Before” is"
+    )
     assert part(told, "What speaks against it") == "Nothing found."
     assert part(told, "What else it may be") == ""
     assert part(told, "What would tell") == (
