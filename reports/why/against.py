@@ -36,7 +36,7 @@ from toolablate.reports.why.happened import (
     same_without_tools,
 )
 from toolablate.reports.why.named_causes import named_shares
-from toolablate.reports.why.rests_on import WithoutRuns, signed, speaking_against
+from toolablate.reports.why.rests_on import MINUS, WithoutRuns, speaking_against
 from toolablate.reports.why.turn import right_until
 from toolablate.traces.records import Attribution, Mechanism
 
@@ -71,9 +71,9 @@ def _misfits(cause: Mechanism, told: Explanation, shares: Shares, rests: Sequenc
     rows = [row for row in _rows_against(cause, attribution, evidence) if not (told_early and row.changed == BEFORE)]
     if rows:
         yield f"{capital('; '.join(row.told for row in rows))}."
-    if weighed := [f"{row.told} ({signed(added)})" for row, added in speaking_against(cause, shares, rests)]:
+    if weighed := [row.told for row in speaking_against(cause, shares, rests)]:
         more = f"; and {len(weighed) - MOST_ROWS} more" if len(weighed) > MOST_ROWS else ""
-        yield f"Runs of the table: {'; '.join(weighed[:MOST_ROWS])}{more}."
+        yield f"Runs of the table ({MINUS}): {'; '.join(weighed[:MOST_ROWS])}{more}."
     yield from (f"Though not counted ({ASKED_OTHERWISE}), {row.told}." for row in _ignoring(cause, evidence))
     runs = evidence.all_runs
     if cause == "format" and runs is not None and runs.last_reply and 2 * runs.unread <= len(runs.last_reply):

@@ -63,8 +63,8 @@ _WHAT: Mapping[Mechanism, str] = {
     "budget": "a limit that ended it cost it the right answer",
     "tool_fault": "a tool that did not work cost it the right answer",
     "format": "it had the right answer, and gave it in no form that counts",
-    "sampling_noise": "it can answer the question, and this draw came out wrong",
-    "own_error": "it cannot reliably answer the question, with tools or without",
+    "sampling_noise": "asked in the same way again it would be right more often than wrong",
+    "own_error": "it would be wrong more often than right, with tools or without",
     "unknown": "it is not known what",
 }
 CAUSES: Mapping[Mechanism, tuple[str, str]] = {

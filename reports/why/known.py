@@ -68,7 +68,7 @@ def _of_form(cause: Mechanism, told: Explanation) -> Iterator[str]:
             f"Asked once more for its answer alone it was right in {right:g} of {asked}: its form alone did not cost it"
             " the right answer."
         )
-    if runs is not None and runs.last_reply:
+    if cause == "format" and runs is not None and runs.last_reply:
         readable = len(runs.last_reply) - runs.unread
         same = ": drawing it again does not mend its form" if 2 * readable < len(runs.last_reply) else ""
         yield f"Its last reply, drawn again, was readable at once in {readable} of {len(runs.last_reply)}{same}."

@@ -47,7 +47,7 @@ from toolablate.reports.why.known import known
 from toolablate.reports.why.named_causes import named_shares
 from toolablate.reports.why.other_causes import others
 from toolablate.reports.why.quoted import BARE_ANSWER, cut
-from toolablate.reports.why.rests_on import WithoutRuns, column_of, rests_on, rests_on_them, weighed_of, what_it_adds
+from toolablate.reports.why.rests_on import WithoutRuns, column_of, rests_on, rests_on_them, weighed_of, what_it_marks
 from toolablate.reports.why.rungs import Rung, at_other_steps, beside_its_line, rungs
 from toolablate.reports.why.would_tell import would_tell
 from toolablate.traces.records import Mechanism, ModelCall
@@ -97,22 +97,22 @@ LEAD = (
 )
 RIGHT_RUNS, TAKEN_AWAY = "Right", "Taken away, more and more"
 THE_CAUSE = "the cause, if answers turn right there"
-ADDS = "Adds"
+SPEAKS_FOR = "For it"
 
 
 def _known(told: Explanation, shares: Shares | None, rests: Sequence[WithoutRuns]) -> WhyPart:
     """Of a trial that is wrong with what its runs say of a cause."""
-    adds = {} if shares is None else column_of(shares, rests)
-    table, attribution = tuple(rungs(told, adds)), told.explained.attribution
+    marks = {} if shares is None else column_of(shares, rests)
+    table, attribution = tuple(rungs(told, marks)), told.explained.attribution
     if attribution is None or shares is None or not table:
         return WhyPart(KNOWN, (), (RIGHT_RUNS, TAKEN_AWAY), table, tuple(known(told)))
     lead = LEAD.format(
         OTHER_TRIALS if told.explained.evidence.all_runs is None else RUN_AGAIN,
-        f" {what_it_adds(shares)}" if adds else "",
+        f" {what_it_marks(shares)}" if marks else "",
     )
-    heads = RIGHT_RUNS, f"{TAKEN_AWAY}: {THE_CAUSE}", *([ADDS] if adds else [])
+    heads = RIGHT_RUNS, f"{TAKEN_AWAY}: {THE_CAUSE}", *([SPEAKS_FOR] if marks else [])
     counts = (beside_its_line(cause, table) for cause, _ in weighed_of(shares))
-    return WhyPart(KNOWN, (lead, *filter(None, counts)), heads, table, tuple(known(told)))
+    return WhyPart(KNOWN, (lead, *dict.fromkeys(filter(None, counts))), heads, table, tuple(known(told)))
 
 
 def _with_names(parts: Sequence[WhyPart], told: Explanation) -> Iterator[WhyPart]:
@@ -153,8 +153,15 @@ def _how(told: Explanation, *, of_others: bool = False) -> str:
     turn = ", and by where this trial's early answers turn wrong" if _has_early(told) else ""
     return (
         f"“Before”{whose} is the probability before the runs of the table: by how often taking a cause away"
-        f" {known}{turn}. How counts make probabilities of these: docs/attribution.md."
+        f" {known}{turn}. {HOW_WEIGHED}"
     )
+
+
+HOW_WEIGHED = (
+    "Each line leaves the chance of a right answer as it was, or changes it. All ways to do so are weighed by how well"
+    " they fit the counts, and by how probable they were before. A cause has the weight of those in which answers turn"
+    " right at its line."
+)
 
 
 def _has_early(told: Explanation) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.replay_rules import blame_without
+from toolablate.reports.numbers import counted as number_of
 from toolablate.reports.why.causes import (
     Shares,
     as_likely,
@@ -51,30 +52,36 @@ def rests_on(told: Explanation) -> tuple[WithoutRuns, ...]:
 
 
 def column_of(shares: Shares, rests: Sequence[WithoutRuns]) -> Mapping[Row, str]:
-    """Beside each kind of run what it adds to the probability of the cause, from `LEAST_ADDED` on; of an undecided
-    verdict to each of the first two."""
-    found = {each.row: [likely - each.hundredths(cause) for cause, likely in weighed_of(shares)] for each in rests}
-    return {row: " / ".join(map(signed, added)) for row, added in found.items() if max(map(abs, added)) >= LEAST_ADDED}
+    """Beside each kind of run its mark; of an undecided verdict for each of the first two causes."""
+    found = {
+        each.row: [mark(likely - each.hundredths(cause)) for cause, likely in weighed_of(shares)] for each in rests
+    }
+    return {row: " / ".join(each or "0" for each in marks) for row, marks in found.items() if any(marks)}
 
 
-def signed(hundredths_added: int) -> str:
-    """`+.07`, `−.12`, `0`."""
-    return f"{'+' if hundredths_added > 0 else MINUS}{hundred(abs(hundredths_added))}" if hundredths_added else "0"
+def mark(added: int) -> str:
+    """Of what runs add to a probability, in hundredths; empty of little."""
+    times = (abs(added) >= FELT) + (abs(added) >= MUCH)
+    return ("+" if added > 0 else MINUS) * times
 
 
-def speaking_against(cause: Mechanism, shares: Shares, rests: Sequence[WithoutRuns]) -> Iterator[tuple[Row, int]]:
-    """Kinds of run that make a cause less likely, by how much, in hundredths; those that take most come first."""
+FELT, MUCH = 5, 20
+"""Hundredths from which on runs have a mark, and two."""
+
+
+def speaking_against(cause: Mechanism, shares: Shares, rests: Sequence[WithoutRuns]) -> Iterator[Row]:
+    """Kinds of run that make a cause less likely; those that take most come first."""
     likely = dict([(shares.cause, shares.hundredths), *shares.others])[cause]
-    taken = [(each.row, likely - each.hundredths(cause)) for each in rests]
-    yield from sorted((each for each in taken if each[1] <= -LEAST_ADDED), key=lambda each: each[1])
+    taken = [(likely - each.hundredths(cause), each.row) for each in rests]
+    yield from (row for added, row in sorted(taken, key=lambda each: each[0]) if added <= -FELT)
 
 
-def what_it_adds(shares: Shares) -> str:
+def what_it_marks(shares: Shares) -> str:
     """What the last column is."""
-    named = " and of ".join(quoted_name(cause) for cause, _ in weighed_of(shares))
+    named = " and ".join(quoted_name(cause) for cause, _ in weighed_of(shares))
     return (
-        f"The last column is what these runs add to the probability of {named}, also by what they say of other causes:"
-        f" + speaks for it, {MINUS} against it; less than {hundred(LEAST_ADDED)} is left out."
+        f"The last column is for {named}: without these runs it would be less likely, by {hundred(FELT)} (+) or"
+        f" {hundred(MUCH)} (++), or likelier ({MINUS}, {2 * MINUS})."
     )
 
 
@@ -89,10 +96,11 @@ def rests_on_them(shares: Shares, rests: Sequence[WithoutRuns]) -> Iterator[str]
         return
     turning.sort(key=lambda each: each.hundredths(shares.cause) - each.hundredths(each.likeliest))
     for each in turning[:MOST]:
-        other = f"{quoted_name(each.likeliest)} ({told_hundredths(each.hundredths(each.likeliest))})"
-        yield f"It rests on the runs {each.row.name}: without these {other} would be likelier."
+        other = f"{quoted_name(each.likeliest)} would have {told_hundredths(each.hundredths(each.likeliest))}"
+        own = f"{quoted_name(shares.cause)} {told_hundredths(each.hundredths(shares.cause))}"
+        yield f"It rests on the runs {each.row.name}: without these {other}, and {own}."
     if len(turning) > MOST:
-        yield f"So it does on {len(turning) - MOST} more kinds of run."
+        yield f"So it does on {number_of(len(turning) - MOST, 'more kind')} of run."
 
 
 def weighed_of(shares: Shares) -> list[tuple[Mechanism, int]]:
@@ -100,6 +108,6 @@ def weighed_of(shares: Shares) -> list[tuple[Mechanism, int]]:
     return [(shares.cause, shares.hundredths), *as_likely(shares)[:1]]
 
 
-LEAST_ADDED, MOST = 3, 2
-"""Hundredths; kinds of run that are named."""
+MOST = 3
+"""Kinds of run that are named."""
 MINUS = "\u2212"

@@ -19,7 +19,7 @@ from toolablate.analysis.attribution.levels import (
     Level,
     told_levels,
 )
-from toolablate.analysis.attribution.replay_rules import OTHER_ANSWERS, before_runs, blamed_at
+from toolablate.analysis.attribution.replay_rules import OTHER_ANSWERS, before_runs, blamed_at, calls_are_lock_in
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE, lacks_packages
 from toolablate.reports.cause_wording import chance, without_tools
 from toolablate.reports.numbers import counted as number_of
@@ -37,6 +37,7 @@ from toolablate.reports.why.changed_runs import (
     total,
     uncounted,
 )
+from toolablate.reports.why.happened import failed_for_a_time
 from toolablate.reports.why.named_causes import named_shares
 from toolablate.reports.why.other_causes import computing_part, first_reply_part
 from toolablate.reports.why.turn import MOST_SAID, NO_ANSWER, asked_at, count, redrawn_answers, turn_of
@@ -45,26 +46,26 @@ from toolablate.traces.terminal_text import one_line
 
 
 class RunLine(NamedTuple):
-    """A kind of run, how many are right, and what these add to the probability of the likeliest cause; both are empty
-    where its rung has no other kind."""
+    """A kind of run, how many are right, and whether these speak for the likeliest cause; both are empty where its rung
+    has no other kind."""
 
     name: str
     came: str
-    adds: str = ""
+    mark: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Rung:
     """What is taken away at it, beside what the rungs before it took (of two kinds of tools the results of each alone,
     then both), how many runs are right then, and the causes that it tests with their probabilities. `rows` are its
-    kinds of run, and `whole` their sum where they count; of one kind alone `adds` is what its runs add to the
-    probability of the likeliest cause."""
+    kinds of run, and `whole` their sum where they count; of one kind alone `mark` says whether its runs
+    speak for the likeliest cause."""
 
     taken: str
     came: str
     cause: str
     rows: tuple[RunLine, ...] = ()
-    adds: str = ""
+    mark: str = ""
     whole: Row | None = None
 
 
@@ -76,7 +77,7 @@ TAKEN: Mapping[Part, str] = {
     "again": "nothing",
     "budget": "its limit",
     "tool_fault": "the failure of its tool",
-    "search": "what its search gave",
+    "search": "what its search and pages gave",
     "code": "what its code gave",
     "other": "what its other tools gave",
     "volume": "the length of its results",
@@ -93,7 +94,7 @@ AS_ABOVE = ", as above"
 IF_WRONG = ", if they stay wrong at every line"
 
 
-def rungs(told: Explanation, adds: Mapping[Row, str]) -> Iterator[Rung]:
+def rungs(told: Explanation, marks: Mapping[Row, str]) -> Iterator[Rung]:
     """From the trial as it was to the question without tools; then causes that no rung tests, and what does not
     count."""
     evidence, attribution = told.explained.evidence, told.explained.attribution
@@ -124,15 +125,26 @@ def rungs(told: Explanation, adds: Mapping[Row, str]) -> Iterator[Rung]:
         elif "calling" in new and causes == ["lock_in"]:
             told_here = chances.of_part("lock_in", computing_part(told))
         else:
-            told_here = chances.told(causes) or f"{OF_NO_CAUSE}{STILL_CALLS if empty else ''}"
+            told_here = chances.told(causes) or _of_none(new, evidence, calls=empty)
         taken = _taken(new, placebos, empty, evidence, first=not gone, again=_drawn(rows))
-        of_one = adds.get(rows[0], "") if len(rows) == 1 else ""
-        yield Rung(taken, total(rows).count, told_here, _lines(found, evidence, adds), of_one, total(rows))
+        of_one = marks.get(rows[0], "") if len(rows) == 1 else ""
+        yield Rung(taken, total(rows).count, told_here, _lines(found, evidence, marks), of_one, total(rows))
         gone |= {*new} - ({"calling"} if empty else set())
     yield from _untested(chances, told, f"{ALL_RUNS}{BUT_OF_FORM if of_form else ''}")
     for title, others in ((NOT_COUNTED, left), (OF_THE_TURN, at_other_steps(evidence))):
-        if lines := tuple(_line(row, evidence, adds=adds) for row in others):
+        if lines := tuple(_line(row, evidence, marks=marks) for row in others):
             yield Rung(title, "", "", lines)
+
+
+def _tells(rung: Rung, cause: Mechanism) -> bool:
+    return any(each.startswith(name_of(cause)) for each in rung.cause.split("; "))
+
+
+def _of_none(parts: Sequence[Part], evidence: Evidence, *, calls: bool) -> str:
+    """Of a rung that tests no cause by itself, why."""
+    if "code" in parts and calls_are_lock_in(evidence):
+        return f"part of {name_of('lock_in')}, told at “{TAKEN['calling']}”"
+    return f"{OF_NO_CAUSE}{STILL_CALLS if calls else ''}"
 
 
 def beside_its_line(cause: Mechanism, table: Sequence[Rung]) -> str:
@@ -143,9 +155,9 @@ def beside_its_line(cause: Mechanism, table: Sequence[Rung]) -> str:
     if not whole or total(whole).graded:
         return ""
     if cause in BY_CHANCE:
-        again = f"; drawn again: {whole[0].count}" if counted[0].taken.startswith(TAKEN["again"]) else ""
-        return f"Right, whatever is taken away: {total(whole).count}{again}."
-    at = next((place for place, rung in enumerate(counted) if name_of(cause) in rung.cause), None)
+        again = f"with nothing taken away {whole[0].count}, " if counted[0].taken.startswith(TAKEN["again"]) else ""
+        return f"Right are {again}at all lines {total(whole).count}."
+    at = next((place for place, rung in enumerate(counted) if _tells(rung, cause)), None)
     if at is None:
         return ""
     above = f"above it {total(whole[:at]).count}" if at else "and this trial is wrong"
@@ -231,8 +243,8 @@ def _gave_nothing(evidence: Evidence) -> dict[Part, str]:
     return {part: f"that {tool} gave nothing" for part, tool in of.items() if part in called - gave}
 
 
-def _lines(rows: Mapping[Row, Level], evidence: Evidence, adds: Mapping[Row, str]) -> tuple[RunLine, ...]:
-    lines = [_line(row, evidence, _answers(level, evidence), adds) for row, level in rows.items()]
+def _lines(rows: Mapping[Row, Level], evidence: Evidence, marks: Mapping[Row, str]) -> tuple[RunLine, ...]:
+    lines = [_line(row, evidence, _answers(level, evidence), marks) for row, level in rows.items()]
     return tuple(lines) if len(lines) > 1 else tuple(RunLine(each.name, "") for each in lines)
 
 
@@ -252,7 +264,7 @@ MOST_CHARS = 40
 NONE: Mapping[Row, str] = {}
 
 
-def _line(row: Row, evidence: Evidence, answered: str = "", adds: Mapping[Row, str] = NONE) -> RunLine:
+def _line(row: Row, evidence: Evidence, answered: str = "", marks: Mapping[Row, str] = NONE) -> RunLine:
     """What was changed, with what trials without tools answered, whose runs these are, and why they do not count."""
     if row.changed == WITHOUT_TOOLS:
         answered = f": {next(without_tools(evidence)).partition(': ')[2]}"
@@ -268,7 +280,7 @@ def _line(row: Row, evidence: Evidence, answered: str = "", adds: Mapping[Row, s
     return RunLine(
         f"{row.name}{answered}{elsewhere}{again}{f' ({row.aside})' if row.aside else ''}",
         row.count,
-        adds.get(row, ""),
+        marks.get(row, ""),
     )
 
 
@@ -361,13 +373,14 @@ def _untested(chances: _Chances, told: Explanation, all_runs: str) -> Iterator[R
     evidence, attribution = told.explained.evidence, told.explained.attribution
     if attribution is None:
         return
-    causes = dict.fromkeys((*chances.now, *chances.before))
+    failed: tuple[Mechanism, ...] = ("tool_fault",) if failed_for_a_time(evidence) and chances.now else ()
+    causes = dict.fromkeys((*chances.now, *chances.before, *failed))
     first = next(iter(chances.now), None)
     rows = [row for row in levels_of(evidence) if row.changed != AS_WAS]
     if "own_error" in causes:
         yield Rung(all_runs, total(rows).count if rows else "", f"{chances.told(['own_error'])}{IF_WRONG}")
     for cause in causes:
-        likely = cause == first or chances.now.get(cause) or chances.before.get(cause, 0) >= LIKELY_BEFORE
+        likely = cause in (first, *failed) or chances.now.get(cause) or chances.before.get(cause, 0) >= LIKELY_BEFORE
         if likely and cause not in chances.said:
             yield Rung(NO_RUNS, "", chances.told([cause]))
     before = sum(share for cause, share in chances.before.items() if cause not in chances.said)

@@ -177,7 +177,7 @@ def test_a_trial_is_told_in_parts() -> None:
     )
     assert [(rung.taken, rung.came, rung.cause) for rung in rungs_of(told)] == [
         ("nothing (drawn again)", "2 of 16", "sampling noise under .01 (before: .45)"),
-        ("what its search gave", "6 of 8", "retrieval distraction .82 (before: .39)"),
+        ("what its search and pages gave", "6 of 8", "retrieval distraction .82 (before: .39)"),
         (
             "its own first reply and its calls",
             "8 of 8",
@@ -424,7 +424,7 @@ def test_what_needs_no_tool_is_one_where_it_is_likelier_together_than_the_likeli
         "Undecided: sampling noise or the model's own error, which need no tool, together: .58, or computational"
         " lock-in: .42."
     )
-    assert part(told, "Verdict").startswith("Undecided: sampling noise (it can answer the question,")
+    assert part(told, "Verdict").startswith("Undecided: sampling noise (asked in the same way again")
     assert ", which need no tool, together: .58, or computational lock-in (its own computation" in part(told, "Verdict")
     assert contradictions(told) == []
 

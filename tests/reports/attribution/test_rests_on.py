@@ -15,7 +15,7 @@ from toolablate.analysis.attribution.levels import told_levels
 from toolablate.analysis.attribution.replay_rules import attribute_by_replay, blame, blame_without
 from toolablate.reports.why.causes import hundredths
 from toolablate.reports.why.page import SURE, why
-from toolablate.reports.why.rests_on import LEAST_ADDED, WithoutRuns, rests_on
+from toolablate.reports.why.rests_on import WithoutRuns, rests_on
 
 SEARCHED = frozenset({"search"})
 
@@ -42,7 +42,7 @@ def turning(told: Explanation) -> list[WithoutRuns]:
 
 def beside(told: Explanation, name: str) -> str:
     """What the last column has beside a kind of run."""
-    return next(row.adds or rung.adds for rung in rungs_of(told) for row in rung.rows if row.name.startswith(name))
+    return next(row.mark or rung.mark for rung in rungs_of(told) for row in rung.rows if row.name.startswith(name))
 
 
 def test_runs_without_which_another_cause_would_be_likelier_are_named() -> None:
@@ -51,11 +51,10 @@ def test_runs_without_which_another_cause_would_be_likelier_are_named() -> None:
     assert (each.row.name, each.likeliest) == ("with its last reply drawn again", "sampling_noise")
     other, own = (each.shares[cause] for cause in ("sampling_noise", "retrieval_distraction"))
     assert (
-        "It rests on the runs with its last reply drawn again: without these “sampling noise”"
-        f" (.{round(100 * other):02}) would be likelier."
+        "It rests on the runs with its last reply drawn again: without these “sampling noise” would have"
+        f" .{round(100 * other):02}, and “retrieval distraction” .{round(100 * own):02}."
     ) in part(told, SURE)
-    likely = told.explained.attribution.shares["retrieval_distraction"] if told.explained.attribution else 0.0
-    assert beside(told, "with its last reply drawn again") == f"+.{round(100 * likely) - round(100 * own):02}"
+    assert beside(told, "with its last reply drawn again") == "++"
     assert contradictions(told) == []
 
 
@@ -70,13 +69,13 @@ def test_beside_runs_of_an_undecided_verdict_stand_the_two_likeliest() -> None:
     told = told_of(0, (0.0,))
     assert part(told, "Verdict").startswith("Undecided")
     (lead, *_) = next(each.lines for each in why(told) if each.rungs)
-    assert re.search(r"add to the probability of “[^”]*” and of “[^”]*”, also", str(lead))
-    assert re.fullmatch(r"[+−]\.\d\d / [+−]\.\d\d", beside(told, "with its last reply drawn again"))
+    assert re.search(r"last column is for “[^”]*” and “[^”]*”: without", str(lead))
+    assert re.fullmatch(r"[+−]+ / [+−]+", beside(told, "with its last reply drawn again"))
     assert contradictions(told) == []
 
 
 @pytest.mark.parametrize("swapped", [(1.0,) * 3, (1.0,) * 6])
-def test_beside_each_kind_of_run_stands_what_it_adds(swapped: tuple[float, ...]) -> None:
+def test_beside_each_kind_of_run_stands_whether_it_speaks_for_the_cause(swapped: tuple[float, ...]) -> None:
     told = told_of(3, swapped)
     attribution = told.explained.attribution
     assert attribution is not None
@@ -88,9 +87,9 @@ def test_beside_each_kind_of_run_stands_what_it_adds(swapped: tuple[float, ...])
     against = part(told, "What speaks against it")
     for each in found:
         added = likely - each.hundredths("sampling_noise")
-        said = f"{'+' if added > 0 else '−'}.{abs(added):02}" if abs(added) >= LEAST_ADDED else ""
-        assert beside(told, each.row.name) == said
-        assert (f"{each.row.told} ({said})" in against) == (added <= -LEAST_ADDED)
+        sign = ("+" if added > 0 else "−") * ((abs(added) >= 5) + (abs(added) >= 20))
+        assert beside(told, each.row.name) == sign
+        assert (each.row.told in against) == sign.startswith("−")
     assert contradictions(told) == []
 
 

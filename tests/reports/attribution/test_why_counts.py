@@ -77,7 +77,7 @@ def test_each_rung_takes_one_thing_more_away_and_names_the_cause_that_it_tests()
     rungs = rungs_of(told)
     assert [(rung.taken, rung.came) for rung in rungs[:7]] == [
         ("nothing (drawn again)", "0 of 8"),
-        ("what its search gave", "4 of 4"),
+        ("what its search and pages gave", "4 of 4"),
         ("nothing more, in other trials", "1 of 2"),
         ("any result of its calls", "0 of 1"),
         ("its calls", "9 of 9"),
@@ -171,7 +171,7 @@ def test_of_two_kinds_of_tools_each_is_taken_away_alone_and_then_both() -> None:
     )
     rungs = {rung.taken: (rung.came, rung.cause.partition(" (before")[0]) for rung in rungs_of(told)}
     assert rungs["what its code gave, alone"] == ("0 of 3", "computational lock-in .20")
-    assert rungs["what its search gave, alone"] == ("0 of 3", "retrieval distraction under .01")
+    assert rungs["what its search and pages gave, alone"] == ("0 of 3", "retrieval distraction under .01")
     assert rungs["both of these"] == ("3 of 3", "interaction of tools .70")
     assert contradictions(told) == []
 

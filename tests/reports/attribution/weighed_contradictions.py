@@ -44,7 +44,7 @@ def weighed_otherwise(
 _AT: Mapping[Mechanism, str] = {
     "budget": "its limit",
     "tool_fault": "the failure of its tool",
-    "retrieval_distraction": "what its search gave",
+    "retrieval_distraction": "what its search and pages gave",
     "volume": "the length of its results",
     "availability": "the offer of tools",
     "prompt": "the condition's prompt",
@@ -66,8 +66,8 @@ def rests_otherwise(told: Explanation, rungs: tuple[Rung, ...], lead: str, text:
     attribution = told.explained.attribution
     assert attribution is not None
     sure, against = text.get("How sure", ""), text.get(AGAINST, "")
-    shown = {row.name: row.adds or rung.adds for rung in rungs for row in rung.rows}
-    named = re.search(r"add to the probability of “([^”]*)”(?: and of “([^”]*)”)?, also", lead)
+    shown = {row.name: row.mark or rung.mark for rung in rungs for row in rung.rows}
+    named = re.search(r"The last column is for “([^”]*)”(?: and “([^”]*)”)?: without", lead)
     found = rests_on(told)
     if named is None:
         yield from [f"a column without a cause: {shown}"] if any(shown.values()) else []
@@ -83,29 +83,25 @@ def rests_otherwise(told: Explanation, rungs: tuple[Rung, ...], lead: str, text:
         yield f"a column of {causes}, and likeliest is {first}: {lead}"
     for each in found:
         wanted = [_shown(now[cause]) - _shown(each.shares.get(cause, 0.0)) for cause in causes]
-        said = next((adds for name, adds in shown.items() if name.startswith(each.row.name) and adds), "")
-        if [_signed(one) for one in said.split(" / ") if one] != (wanted if max(map(abs, wanted)) >= 3 else []):
+        said = next((mark for name, mark in shown.items() if name.startswith(each.row.name) and mark), "")
+        marks = [("+" if one > 0 else "−") * ((abs(one) >= 5) + (abs(one) >= 20)) for one in wanted]
+        if said != (" / ".join(mark or "0" for mark in marks) if any(marks) else ""):
             yield f"runs {each.row.name} add {wanted}, and the table has {said!r}: {shown}"
-        if wanted[0] <= -3 and f"{each.row.told} (−" not in against and "more" not in against:
+        if wanted[0] <= -5 and each.row.told not in against and " more" not in against:
             yield f"silent on runs {each.row.name}, {wanted}: {against}"
-    for row, other, share in re.findall(
-        r"on the runs (.*?): without these “([^”]*)” \((\.\d+)\) would be likelier", sure
+    for row, other, share, own, kept in re.findall(
+        r"on the runs (.*?): without these “([^”]*)” would have (\.\d+), and “([^”]*)” ((?:under )?\.\d+)\.", sure
     ):
         left = next((each.shares for each in found if each.row.name == row), {})
-        likelier = left.get(by_name[other], 0.0)
-        if abs(likelier - float(share)) > 0.011 or likelier < left.get(causes[0], 0.0):
-            yield f"{row}: {other} {share}, and without these {left}"
+        told_of = {by_name[other]: share, by_name[own]: kept}
+        if any(abs(left.get(cause, 0.0) - _hundredths(said) / 100) > 0.011 for cause, said in told_of.items()):
+            yield f"{row}: {told_of}, and without these {left}"
     turned = [each for each in found if _shown(max(each.shares.values())) > _shown(each.shares.get(causes[0], 0.0))]
     more = re.search(r"So it does on (\d+) more", sure)
     many = sure.count("It rests on the runs") + (int(more[1]) if more else 0)
     decided = found and not text["Verdict"].startswith("Undecided")
     if decided and (many != len(turned) or ("no other cause is likelier" in sure) == bool(turned)):
         yield f"rests on {many}, and {len(turned)} turn it: {[each.shares for each in found]}: {sure}"
-
-
-def _signed(said: str) -> int:
-    """Hundredths of `+.07`, `−.12`, `0`."""
-    return 0 if said == "0" else round(100 * float(said[1:])) * (1 if said[0] == "+" else -1)
 
 
 def counted_otherwise(rungs: tuple[Rung, ...], lead: str) -> Iterator[str]:
