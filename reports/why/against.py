@@ -53,7 +53,7 @@ def against(told: Explanation, rests: Sequence[WithoutRuns]) -> Iterator[Said]:
     for cause in several:
         # Of several that are as likely each line says of which it speaks.
         whose = f"Against {quoted_name(cause)}: " if len(several) > 1 else ""
-        lines = _misfits(cause, told, shares, rests)
+        lines = [*_misfits(cause, told, shares, rests)] or (["Nothing found."] if whose else [])
         found += (f"{whose}{line[:1].lower()}{line[1:]}" if whose else line for line in lines)
     right = right_there(told) if shares.cause in ("own_error", *OF_RESULTS) else ""
     found += [f"{right}."] if right else []
@@ -71,7 +71,7 @@ def _misfits(cause: Mechanism, told: Explanation, shares: Shares, rests: Sequenc
     rows = [row for row in _rows_against(cause, attribution, evidence) if not (told_early and row.changed == BEFORE)]
     if rows:
         yield f"{capital('; '.join(row.told for row in rows))}."
-    if weighed := [row.told for row in speaking_against(cause, shares, rests)]:
+    if weighed := [row.told for row in speaking_against(told, cause, shares, rests)]:
         more = f"; and {len(weighed) - MOST_ROWS} more" if len(weighed) > MOST_ROWS else ""
         yield f"Runs of the table ({MINUS}): {'; '.join(weighed[:MOST_ROWS])}{more}."
     yield from (f"Though not counted ({ASKED_OTHERWISE}), {row.told}." for row in _ignoring(cause, evidence))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.levels import (
+    WITHOUT_CALLS,
     WITHOUT_TOOLS,
     Level,
     told_levels,
@@ -186,9 +187,15 @@ def defined(cause: Mechanism, told: Explanation) -> str:
 
 def what_it_is(cause: Mechanism, told: Explanation) -> str:
     """Of a lock-in whether it was what its code gave, or that it computed at all."""
-    return COMPUTING_AT_ALL if cause == "lock_in" and computes_at_all(told) else CAUSES[cause][1]
+    if cause == "lock_in" and computes_at_all(told):
+        return COMPUTING_AT_ALL
+    noise = dict(ranked(told.explained.attribution)).get(cause, 0.0) if told.explained.attribution else 0.0
+    if cause == "sampling_noise" and first_reply_part(told) > noise / 2:
+        return FIRST_REPLY
+    return CAUSES[cause][1]
 
 
+FIRST_REPLY = "with another first reply it would be right more often than wrong"
 COMPUTING_AT_ALL = "that it turned to its own computation, more than what this gave, cost it the right answer"
 
 
@@ -262,3 +269,30 @@ def counted_runs(evidence: Evidence) -> list[Row]:
 
 def without_tools(evidence: Evidence) -> Row | None:
     return next((row for row in levels_of(evidence) if row.changed == WITHOUT_TOOLS), None)
+
+
+def first_reply_part(told: Explanation) -> float:
+    """Of the probability of sampling noise that of a first reply, which all its replays keep; 0 of little, or where no
+    other trial that called tools tells it from calls."""
+    attribution, evidence = told.explained.attribution, told.explained.evidence
+    if attribution is None or attribution.method != "replay":
+        return 0.0
+    anew = [level for levels in told_levels(evidence) for level in levels if level.part == "first_reply"]
+    if all(level.what in WITHOUT_CALLS for level in anew):
+        return 0.0
+    whole = dict(ranked(attribution)).get("sampling_noise", 0.0)
+    part = whole * due_to("first_reply", "sampling_noise", evidence, told.rates)
+    return part if part >= LEAST_PART else 0.0
+
+
+LEAST_PART = 0.1
+"""Of probability, from which on it is told."""
+
+
+def computing_part(told: Explanation) -> float:
+    """Of the probability of a lock-in that of calling its code at all, whatever this gave; 0 of little."""
+    attribution, evidence = told.explained.attribution, told.explained.evidence
+    if attribution is None or attribution.method != "replay":
+        return 0.0
+    part = dict(ranked(attribution)).get("lock_in", 0.0) * due_to("calling", "lock_in", evidence, told.rates)
+    return part if part >= LEAST_PART else 0.0

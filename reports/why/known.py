@@ -11,7 +11,9 @@ from toolablate.reports.cause_wording import chance, distraction_name
 from toolablate.reports.why.answer_source import answer_source, in_no_result
 from toolablate.reports.why.causes import (
     as_likely,
+    computing_part,
     first_of,
+    first_reply_part,
     pair_of,
     quoted_name,
     ranked,
@@ -32,7 +34,7 @@ from toolablate.reports.why.happened import (
     sign_in,
 )
 from toolablate.reports.why.named_causes import named_shares
-from toolablate.reports.why.other_causes import computing_part, first_reply_part, raised
+from toolablate.reports.why.other_causes import raised
 from toolablate.reports.why.quoted import quoted
 from toolablate.reports.why.turn import AT_CALLS, Turn, asked_at, right_until, turn_of
 from toolablate.traces.records import Diagnosis, Mechanism

@@ -1,10 +1,8 @@
-"""What else a wrong trial may be, where nothing was run again; and parts of a cause that act at different places."""
+"""What else a wrong trial may be, where nothing was run again."""
 
 from collections.abc import Iterator, Sequence
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
-from toolablate.analysis.attribution.levels import WITHOUT_CALLS, told_levels
-from toolablate.analysis.attribution.replay_rules import due_to
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE, outside_signs
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.cause_wording import chance
@@ -86,30 +84,3 @@ def _raised_by(cause: Mechanism, told: Explanation) -> str:
             said.append(still)
     listed = "; ".join(said) or (WHAT_IS_LEFT if cause in BY_CHANCE else "no other trial tests it apart")
     return f"{listed[:1].lower()}{listed[1:]}."
-
-
-def first_reply_part(told: Explanation) -> float:
-    """Of the probability of sampling noise that of a first reply, which all its replays keep; 0 of little, or where no
-    other trial that called tools tells it from calls."""
-    attribution, evidence = told.explained.attribution, told.explained.evidence
-    if attribution is None or attribution.method != "replay":
-        return 0.0
-    anew = [level for levels in told_levels(evidence) for level in levels if level.part == "first_reply"]
-    if all(level.what in WITHOUT_CALLS for level in anew):
-        return 0.0
-    whole = dict(ranked(attribution)).get("sampling_noise", 0.0)
-    part = whole * due_to("first_reply", "sampling_noise", evidence, told.rates)
-    return part if part >= LEAST_PART else 0.0
-
-
-LEAST_PART = 0.1
-"""Of probability, from which on it is told."""
-
-
-def computing_part(told: Explanation) -> float:
-    """Of the probability of a lock-in that of calling its code at all, whatever this gave; 0 of little."""
-    attribution, evidence = told.explained.attribution, told.explained.evidence
-    if attribution is None or attribution.method != "replay":
-        return 0.0
-    part = dict(ranked(attribution)).get("lock_in", 0.0) * due_to("calling", "lock_in", evidence, told.rates)
-    return part if part >= LEAST_PART else 0.0

@@ -102,7 +102,7 @@ SPEAKS_FOR = "For it"
 
 def _known(told: Explanation, shares: Shares | None, rests: Sequence[WithoutRuns]) -> WhyPart:
     """Of a trial that is wrong with what its runs say of a cause."""
-    marks = {} if shares is None else column_of(shares, rests)
+    marks = {} if shares is None else column_of(told, shares, rests)
     table, attribution = tuple(rungs(told, marks)), told.explained.attribution
     if attribution is None or shares is None or not table:
         return WhyPart(KNOWN, (), (RIGHT_RUNS, TAKEN_AWAY), table, tuple(known(told)))
@@ -111,7 +111,7 @@ def _known(told: Explanation, shares: Shares | None, rests: Sequence[WithoutRuns
         f" {what_it_marks(shares)}" if marks else "",
     )
     heads = RIGHT_RUNS, f"{TAKEN_AWAY}: {THE_CAUSE}", *([SPEAKS_FOR] if marks else [])
-    counts = (beside_its_line(cause, table) for cause, _ in weighed_of(shares))
+    counts = (beside_its_line(cause, table, told) for cause, _ in weighed_of(shares))
     return WhyPart(KNOWN, (lead, *dict.fromkeys(filter(None, counts))), heads, table, tuple(known(told)))
 
 

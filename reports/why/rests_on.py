@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from toolablate.analysis.attribution.evidence import Explanation
+from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.replay_rules import blame_without
+from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.numbers import counted as number_of
 from toolablate.reports.why.causes import (
     Shares,
@@ -12,6 +13,7 @@ from toolablate.reports.why.causes import (
     counted_runs,
     hundred,
     hundredths,
+    lacking,
     quoted_name,
     told_hundredths,
 )
@@ -51,37 +53,48 @@ def rests_on(told: Explanation) -> tuple[WithoutRuns, ...]:
     return tuple(WithoutRuns(row, blame_without(row.level, evidence, told.rates)) for row in rows)
 
 
-def column_of(shares: Shares, rests: Sequence[WithoutRuns]) -> Mapping[Row, str]:
+def column_of(told: Explanation, shares: Shares, rests: Sequence[WithoutRuns]) -> Mapping[Row, str]:
     """Beside each kind of run its mark; of an undecided verdict for each of the first two causes."""
-    found = {
-        each.row: [mark(likely - each.hundredths(cause)) for cause, likely in weighed_of(shares)] for each in rests
-    }
+    causes, evidence = weighed_of(shares), told.explained.evidence
+    found = {each.row: [mark(cause, likely, each, evidence) for cause, likely in causes] for each in rests}
     return {row: " / ".join(each or "0" for each in marks) for row, marks in found.items() if any(marks)}
 
 
-def mark(added: int) -> str:
-    """Of what runs add to a probability, in hundredths; empty of little."""
-    times = (abs(added) >= FELT) + (abs(added) >= MUCH)
-    return ("+" if added > 0 else MINUS) * times
+def mark(cause: Mechanism, likely: int, without: WithoutRuns, evidence: Evidence) -> str:
+    """Whether runs speak for a cause of so many hundredths by their own counts; empty of little, and of what weighs by
+    what it says of other causes alone."""
+    added = likely - without.hundredths(cause)
+    if added * _fits(cause, without.row, evidence) <= 0:
+        return ""
+    return ("+" if added > 0 else MINUS) * ((abs(added) >= FELT) + (abs(added) >= MUCH))
+
+
+def _fits(cause: Mechanism, row: Row, evidence: Evidence) -> int:
+    """1 of runs that come out as they would if it were so, -1 of others, 0 of those of which half are right."""
+    right = (row.share > RIGHT) - (row.share < RIGHT)
+    return right if cause == "sampling_noise" or row in lacking(cause, evidence) else -right
 
 
 FELT, MUCH = 5, 20
 """Hundredths from which on runs have a mark, and two."""
 
 
-def speaking_against(cause: Mechanism, shares: Shares, rests: Sequence[WithoutRuns]) -> Iterator[Row]:
-    """Kinds of run that make a cause less likely; those that take most come first."""
-    likely = dict([(shares.cause, shares.hundredths), *shares.others])[cause]
-    taken = [(likely - each.hundredths(cause), each.row) for each in rests]
-    yield from (row for added, row in sorted(taken, key=lambda each: each[0]) if added <= -FELT)
+def speaking_against(told: Explanation, cause: Mechanism, shares: Shares, rests: Sequence[WithoutRuns]) -> list[Row]:
+    """Kinds of run with a mark against a cause of the last column; those that take most come first."""
+    likely = dict(weighed_of(shares)).get(cause)
+    if likely is None:
+        return []
+    found = [each for each in rests if mark(cause, likely, each, told.explained.evidence).startswith(MINUS)]
+    return [each.row for each in sorted(found, key=lambda each: -each.hundredths(cause))]
 
 
 def what_it_marks(shares: Shares) -> str:
     """What the last column is."""
     named = " and ".join(quoted_name(cause) for cause, _ in weighed_of(shares))
+    none = "; 0 is neither" if len(weighed_of(shares)) > 1 else ""
     return (
-        f"The last column is for {named}: without these runs it would be less likely, by {hundred(FELT)} (+) or"
-        f" {hundred(MUCH)} (++), or likelier ({MINUS}, {2 * MINUS})."
+        f"The last column has runs whose own counts speak for {named}, without which it would be less likely by"
+        f" {hundred(FELT)} (+) or {hundred(MUCH)} (++), and those that speak against it ({MINUS}, {2 * MINUS}){none}."
     )
 
 

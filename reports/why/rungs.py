@@ -23,7 +23,19 @@ from toolablate.analysis.attribution.replay_rules import OTHER_ANSWERS, before_r
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE, lacks_packages
 from toolablate.reports.cause_wording import chance, without_tools
 from toolablate.reports.numbers import counted as number_of
-from toolablate.reports.why.causes import first_of, lacking, name_of, quoted_name, ranked, tells_form, told_hundredths
+from toolablate.reports.why.causes import (
+    FIRST_REPLY,
+    computing_part,
+    first_of,
+    first_reply_part,
+    lacking,
+    name_of,
+    quoted_name,
+    ranked,
+    tells_form,
+    told_hundredths,
+    what_it_is,
+)
 from toolablate.reports.why.changed_runs import (
     AFTER_FIRST,
     AS_WAS,
@@ -39,7 +51,6 @@ from toolablate.reports.why.changed_runs import (
 )
 from toolablate.reports.why.happened import failed_for_a_time
 from toolablate.reports.why.named_causes import named_shares
-from toolablate.reports.why.other_causes import computing_part, first_reply_part
 from toolablate.reports.why.turn import MOST_SAID, NO_ANSWER, asked_at, count, redrawn_answers, turn_of
 from toolablate.traces.records import Mechanism
 from toolablate.traces.terminal_text import one_line
@@ -147,13 +158,18 @@ def _of_none(parts: Sequence[Part], evidence: Evidence, *, calls: bool) -> str:
     return f"{OF_NO_CAUSE}{STILL_CALLS if calls else ''}"
 
 
-def beside_its_line(cause: Mechanism, table: Sequence[Rung]) -> str:
+def beside_its_line(cause: Mechanism, table: Sequence[Rung], told: Explanation) -> str:
     """What the counts say of a cause: right answers from its line on, and above it; of what needs no tool at all
     lines. Empty of what has no line, or is graded."""
     counted = [rung for rung in table if rung.whole is not None]
     whole = [rung.whole for rung in counted if rung.whole is not None]
     if not whole or total(whole).graded:
         return ""
+    anew = [rung for rung in counted if rung.cause.startswith(f"{name_of(cause)}, .")]
+    if anew and what_it_is(cause, told) == FIRST_REPLY:
+        there = counted.index(anew[0])
+        line = f"From the line “{anew[0].taken}” on {total(whole[there:]).count} are right"
+        return f"{line}, above it {total(whole[:there]).count}."
     if cause in BY_CHANCE:
         again = f"with nothing taken away {whole[0].count}, " if counted[0].taken.startswith(TAKEN["again"]) else ""
         return f"Right are {again}at all lines {total(whole).count}."

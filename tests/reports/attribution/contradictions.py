@@ -23,7 +23,7 @@ from toolablate.experiments.attribution.explained import explained
 from toolablate.reports.html.beliefs import falling
 from toolablate.reports.terminal.explanation import MOST_LINES, explanation_view, step_lines, steps_table
 from toolablate.reports.why import turn
-from toolablate.reports.why.causes import CAUSES, COMPUTING_AT_ALL, WORDS, ranked, unchanged
+from toolablate.reports.why.causes import CAUSES, COMPUTING_AT_ALL, FIRST_REPLY, WORDS, ranked, unchanged
 from toolablate.reports.why.changed_runs import REPEATS, Row, levels_of, uncounted
 from toolablate.reports.why.page import AGAINST, AGAINST_EACH, WhyPart, why
 from toolablate.reports.why.rungs import ALL_RUNS, NOT_COUNTED, OF_THE_TURN, Rung, RunLine
@@ -258,7 +258,9 @@ def _of_rivals(attribution: Attribution, verdict: str, against: str, others: str
         name = CAUSES[cause][0]
         if share >= 0.105 and name not in verdict and f"{name} (" not in others.lower():
             yield f"silent on {cause}, {share}: {verdict} {others}"
-    if "Nothing found" in against and re.search("[Aa]gainst|arly answers|same wrong answer|a sign of", against):
+    if against.startswith("Nothing found") and re.search(
+        "[Aa]gainst|arly answers|same wrong answer|a sign of", against
+    ):
         yield f"nothing, and something: {against}"
     if not against.strip():
         yield "silent on what speaks against it"
@@ -266,7 +268,11 @@ def _of_rivals(attribution: Attribution, verdict: str, against: str, others: str
 
 def _of_definitions(whole: str) -> Iterator[str]:
     """Each cause is said to be what it is once."""
-    for name, what in (*CAUSES.values(), (CAUSES["lock_in"][0], COMPUTING_AT_ALL)):
+    for name, what in (
+        *CAUSES.values(),
+        (CAUSES["lock_in"][0], COMPUTING_AT_ALL),
+        (CAUSES["sampling_noise"][0], FIRST_REPLY),
+    ):
         if whole.count(f"{name} ({what})") > 1:
             yield f"{name}, defined twice: {whole}"
 

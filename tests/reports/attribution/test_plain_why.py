@@ -248,14 +248,13 @@ FAULTS: Mapping[str, tuple[str, Any]] = {
     "other weights of runs": ("why.rests_on.told_hundredths", lambda *_: ".99"),
     "weights of other runs": (
         "why.page.column_of",
-        lambda shares, rests: dict(
-            zip(column_of(shares, rests), reversed([*column_of(shares, rests).values()]), strict=True)
-        ),
+        lambda *of: dict(zip(column_of(*of), reversed([*column_of(*of).values()]), strict=True)),
     ),
     "weights of another cause": (
         "why.page.column_of",
-        lambda shares, rests: column_of(replace(shares, cause="unknown"), rests),
+        lambda told, shares, rests: column_of(told, replace(shares, cause="unknown"), rests),
     ),
+    "marks that their own counts go against": ("why.rests_on._fits", lambda *_: -1),
     "runs without their weight": ("why.page.column_of", lambda *_: {}),
     "a command that is none": (
         "why.would_tell._beside_chance",

@@ -69,8 +69,8 @@ def test_beside_runs_of_an_undecided_verdict_stand_the_two_likeliest() -> None:
     told = told_of(0, (0.0,))
     assert part(told, "Verdict").startswith("Undecided")
     (lead, *_) = next(each.lines for each in why(told) if each.rungs)
-    assert re.search(r"last column is for “[^”]*” and “[^”]*”: without", str(lead))
-    assert re.fullmatch(r"[+−]+ / [+−]+", beside(told, "with its last reply drawn again"))
+    assert re.search(r"whose own counts speak for “[^”]*” and “[^”]*”, without", str(lead))
+    assert re.fullmatch(r"(?:0|[+−]+) / (?:0|[+−]+)", beside(told, "with its last reply drawn again"))
     assert contradictions(told) == []
 
 
@@ -88,8 +88,9 @@ def test_beside_each_kind_of_run_stands_whether_it_speaks_for_the_cause(swapped:
     for each in found:
         added = likely - each.hundredths("sampling_noise")
         sign = ("+" if added > 0 else "−") * ((abs(added) >= 5) + (abs(added) >= 20))
-        assert beside(told, each.row.name) == sign
-        assert (each.row.told in against) == sign.startswith("−")
+        fits = (each.row.share > 0.5) if added > 0 else (each.row.share < 0.5)
+        assert beside(told, each.row.name) == (sign if fits else "")
+        assert (each.row.told in against) == (fits and sign.startswith("−"))
     assert contradictions(told) == []
 
 

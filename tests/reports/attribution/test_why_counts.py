@@ -258,6 +258,11 @@ def test_chance_of_a_first_reply_is_told_apart() -> None:
     said = re.search(r"(\.\d+) of the \.90 is chance in its first reply", part(told, "How we know"))
     assert said is not None
     assert float(said[1]) >= 0.5
+    assert "sampling noise (with another first reply it would be right more often than wrong)" in part(told, "Verdict")
+    assert re.search(
+        r"From the line “nothing more, in other trials” on \d+ of \d+ are right, above it 0 of 6\.",
+        part(told, "How we know"),
+    )
     assert contradictions(told) == []
 
 

@@ -7,7 +7,8 @@ from tests.reports.attribution.samples import chances_of
 
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.signals.answers import numbers_of
-from toolablate.reports.why.causes import CAUSES, ranked
+from toolablate.reports.why.causes import CAUSES, lacking, ranked
+from toolablate.reports.why.changed_runs import Row
 from toolablate.reports.why.happened import answers_of
 from toolablate.reports.why.page import AGAINST
 from toolablate.reports.why.rests_on import rests_on
@@ -67,7 +68,7 @@ def rests_otherwise(told: Explanation, rungs: tuple[Rung, ...], lead: str, text:
     assert attribution is not None
     sure, against = text.get("How sure", ""), text.get(AGAINST, "")
     shown = {row.name: row.mark or rung.mark for rung in rungs for row in rung.rows}
-    named = re.search(r"The last column is for “([^”]*)”(?: and “([^”]*)”)?: without", lead)
+    named = re.search(r"whose own counts speak for “([^”]*)”(?: and “([^”]*)”)?, without", lead)
     found = rests_on(told)
     if named is None:
         yield from [f"a column without a cause: {shown}"] if any(shown.values()) else []
@@ -84,10 +85,10 @@ def rests_otherwise(told: Explanation, rungs: tuple[Rung, ...], lead: str, text:
     for each in found:
         wanted = [_shown(now[cause]) - _shown(each.shares.get(cause, 0.0)) for cause in causes]
         said = next((mark for name, mark in shown.items() if name.startswith(each.row.name) and mark), "")
-        marks = [("+" if one > 0 else "−") * ((abs(one) >= 5) + (abs(one) >= 20)) for one in wanted]
+        marks = [_mark(cause, one, each.row, told) for cause, one in zip(causes, wanted, strict=True)]
         if said != (" / ".join(mark or "0" for mark in marks) if any(marks) else ""):
             yield f"runs {each.row.name} add {wanted}, and the table has {said!r}: {shown}"
-        if wanted[0] <= -5 and each.row.told not in against and " more" not in against:
+        if any("−" in mark for mark in marks) and each.row.told not in against and " more" not in against:
             yield f"silent on runs {each.row.name}, {wanted}: {against}"
     for row, other, share, own, kept in re.findall(
         r"on the runs (.*?): without these “([^”]*)” would have (\.\d+), and “([^”]*)” ((?:under )?\.\d+)\.", sure
@@ -102,6 +103,15 @@ def rests_otherwise(told: Explanation, rungs: tuple[Rung, ...], lead: str, text:
     decided = found and not text["Verdict"].startswith("Undecided")
     if decided and (many != len(turned) or ("no other cause is likelier" in sure) == bool(turned)):
         yield f"rests on {many}, and {len(turned)} turn it: {[each.shares for each in found]}: {sure}"
+
+
+def _mark(cause: Mechanism, added: int, row: Row, told: Explanation) -> str:
+    """Only where right runs speak for a cause that is gone in them or is chance, and wrong ones for one that is there."""
+    gone = cause == "sampling_noise" or row in lacking(cause, told.explained.evidence)
+    for_it = row.share > 0.5 if gone else row.share < 0.5
+    against_it = row.share < 0.5 if gone else row.share > 0.5
+    times = (abs(added) >= 5) + (abs(added) >= 20)
+    return "+" * times if added > 0 and for_it else "−" * times if added < 0 and against_it else ""
 
 
 def counted_otherwise(rungs: tuple[Rung, ...], lead: str) -> Iterator[str]:
