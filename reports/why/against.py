@@ -12,6 +12,7 @@ from toolablate.reports.why.causes import (
     LEAST_TOLD,
     Shares,
     as_likely,
+    hundred,
     quoted_name,
     ranked,
     told_chance,
@@ -36,7 +37,7 @@ from toolablate.reports.why.happened import (
     same_without_tools,
 )
 from toolablate.reports.why.named_causes import named_shares
-from toolablate.reports.why.rests_on import MINUS, WithoutRuns, speaking_against
+from toolablate.reports.why.rests_on import FELT, MINUS, WithoutRuns, speaking_against
 from toolablate.reports.why.turn import right_until
 from toolablate.traces.records import Attribution, Mechanism
 
@@ -71,14 +72,22 @@ def _misfits(cause: Mechanism, told: Explanation, shares: Shares, rests: Sequenc
     rows = [row for row in _rows_against(cause, attribution, evidence) if not (told_early and row.changed == BEFORE)]
     if rows:
         yield f"{capital('; '.join(row.told for row in rows))}."
-    if weighed := [row.told for row in speaking_against(told, cause, shares, rests)]:
-        more = f"; and {len(weighed) - MOST_ROWS} more" if len(weighed) > MOST_ROWS else ""
-        yield f"Runs of the table ({MINUS}): {'; '.join(weighed[:MOST_ROWS])}{more}."
+    found, marked = speaking_against(told, cause, shares, rests)
+    if found:
+        more = f"; and {len(found) - MOST_ROWS} more" if len(found) > MOST_ROWS else ""
+        little = MINUS if marked else f"by less than {hundred(FELT)}"
+        yield f"Runs of the table ({little}): {'; '.join(row.told for row in found[:MOST_ROWS])}{more}."
     yield from (f"Though not counted ({ASKED_OTHERWISE}), {row.told}." for row in _ignoring(cause, evidence))
     runs = evidence.all_runs
     if cause == "format" and runs is not None and runs.last_reply and 2 * runs.unread <= len(runs.last_reply):
         readable = len(runs.last_reply) - runs.unread
         yield f"{readable} of {len(runs.last_reply)} draws of its last reply could be read at once."
+    if cause == "sampling_noise" and runs is not None and runs.last_reply and 2 * runs.unread > len(runs.last_reply):
+        readable = len(runs.last_reply) - runs.unread
+        yield (
+            f"Only {readable} of {len(runs.last_reply)} draws of its last reply could be read at once: chance does not"
+            " explain the missing form."
+        )
     if cause == shares.cause:
         yield from _answers_without_tools(cause, shares, evidence)
     yield from early

@@ -7,7 +7,7 @@ from string import ascii_uppercase
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.signals.answers import numbers_of
 from toolablate.analysis.attribution.signals.signal_types import Form
-from toolablate.reports.why.causes import first_of
+from toolablate.reports.why.causes import first_of, quoted_name, ranked, told_chance
 from toolablate.reports.why.happened import (
     FORMS_OF,
     OF_FORMS,
@@ -191,7 +191,15 @@ def course(told: Explanation) -> Iterator[str]:
         said.append(f"{tool} gave one option alone, {which}{letter}, {option} (event {event}){took}")
     same = gave[-1][1] == final[0]
     end = ", and it answered that" if same else f"; it answered {final[0]} all the same"
-    yield f"{'; '.join(said)}{end}."
+    yield f"{'; '.join(said)}{end}{_is_sign(gave[-1][0], told) if same else ''}."
+
+
+def _is_sign(event: int, told: Explanation) -> str:
+    """Of which other cause a result with the wrong answer is a sign, and how likely that is."""
+    attribution, cause = told.explained.attribution, shows(event, told)
+    if attribution is None or attribution.method != "replay" or cause in (None, first_of(attribution)):
+        return ""
+    return f", a sign of {quoted_name(cause)} ({told_chance(dict(ranked(attribution)).get(cause, 0.0))})"
 
 
 MOST_GIVEN = 4

@@ -64,8 +64,8 @@ _WHAT: Mapping[Mechanism, str] = {
     "budget": "a limit that ended it cost it the right answer",
     "tool_fault": "a tool that did not work cost it the right answer",
     "format": "it had the right answer, and gave it in no form that counts",
-    "sampling_noise": "asked in the same way again it would be right more often than wrong",
-    "own_error": "it would be wrong more often than right, with tools or without",
+    "sampling_noise": "asked in the same way it comes out right or wrong by chance, this time wrong",
+    "own_error": "it is mostly wrong, with tools or without",
     "unknown": "it is not known what",
 }
 CAUSES: Mapping[Mechanism, tuple[str, str]] = {
@@ -195,7 +195,7 @@ def what_it_is(cause: Mechanism, told: Explanation) -> str:
     return CAUSES[cause][1]
 
 
-FIRST_REPLY = "with another first reply it would be right more often than wrong"
+FIRST_REPLY = "its first reply comes out well or badly by chance, this time badly"
 COMPUTING_AT_ALL = "that it turned to its own computation, more than what this gave, cost it the right answer"
 
 

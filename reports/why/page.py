@@ -93,7 +93,8 @@ def why(told: Explanation) -> tuple[WhyPart, ...]:
 RUN_AGAIN, OTHER_TRIALS = "The question was run again with", "Other trials of the question have"
 LEAD = (
     "{} more and more taken away. A cause is likely if answers are right more often from its line on than above it, and"
-    " it was likely enough before.{}"
+    " it was likely enough before: sampling noise if they are right with nothing taken away, the model's own error if"
+    " they stay wrong at every line.{}"
 )
 RIGHT_RUNS, TAKEN_AWAY = "Right", "Taken away, more and more"
 THE_CAUSE = "the cause, if answers turn right there"

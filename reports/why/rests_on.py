@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
-from toolablate.analysis.attribution.replay_rules import blame_without
+from toolablate.analysis.attribution.replay_rules import OTHER_ANSWERS, blame_without
+from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.numbers import counted as number_of
 from toolablate.reports.why.causes import (
@@ -70,7 +71,10 @@ def mark(cause: Mechanism, likely: int, without: WithoutRuns, evidence: Evidence
 
 
 def _fits(cause: Mechanism, row: Row, evidence: Evidence) -> int:
-    """1 of runs that come out as they would if it were so, -1 of others, 0 of those of which half are right."""
+    """1 of runs that come out as they would if it were so, -1 of others, 0 of those that point neither way: half of
+    them are right, of a cause that needs a tool or a condition."""
+    if cause in BY_CHANCE and row.share == RIGHT:
+        return -1
     right = (row.share > RIGHT) - (row.share < RIGHT)
     return right if cause == "sampling_noise" or row in lacking(cause, evidence) else -right
 
@@ -79,13 +83,18 @@ FELT, MUCH = 5, 20
 """Hundredths from which on runs have a mark, and two."""
 
 
-def speaking_against(told: Explanation, cause: Mechanism, shares: Shares, rests: Sequence[WithoutRuns]) -> list[Row]:
-    """Kinds of run with a mark against a cause of the last column; those that take most come first."""
-    likely = dict(weighed_of(shares)).get(cause)
+def speaking_against(
+    told: Explanation, cause: Mechanism, shares: Shares, rests: Sequence[WithoutRuns]
+) -> tuple[list[Row], bool]:
+    """Kinds of run with a mark against a cause of the last column, and whether they have one: where none has, those
+    whose counts alone go against it. Those that take most come first."""
+    likely, evidence = dict(weighed_of(shares)).get(cause), told.explained.evidence
     if likely is None:
-        return []
-    found = [each for each in rests if mark(cause, likely, each, told.explained.evidence).startswith(MINUS)]
-    return [each.row for each in sorted(found, key=lambda each: -each.hundredths(cause))]
+        return [], False
+    found = sorted(rests, key=lambda each: -each.hundredths(cause))
+    marked = [each.row for each in found if mark(cause, likely, each, evidence).startswith(MINUS)]
+    odd = [each.row for each in found if each.row.level != OTHER_ANSWERS and _fits(cause, each.row, evidence) < 0]
+    return marked or odd, bool(marked)
 
 
 def what_it_marks(shares: Shares) -> str:
@@ -104,8 +113,11 @@ def rests_on_them(shares: Shares, rests: Sequence[WithoutRuns]) -> Iterator[str]
         return
     turning = [each for each in rests if each.turns(shares.cause)]
     if not turning:
-        low, high = (pick(each.hundredths(shares.cause) for each in rests) for pick in (min, max))
-        yield f"Whichever kind is left out, no other cause is likelier: it has {hundred(low)} to {hundred(high)}."
+        low, high = (pick(rests, key=lambda each: each.hundredths(shares.cause)) for pick in (min, max))
+        least, most = (
+            f"{told_hundredths(each.hundredths(shares.cause))} without runs {each.row.name}" for each in (low, high)
+        )
+        yield f"Whichever kind of run is left out, no other cause is likelier: {least}, to {most}."
         return
     turning.sort(key=lambda each: each.hundredths(shares.cause) - each.hundredths(each.likeliest))
     for each in turning[:MOST]:

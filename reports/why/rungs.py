@@ -100,9 +100,10 @@ TAKEN: Mapping[Part, str] = {
 """What a rung is called, by what was at work."""
 ANY_RESULT = "any result of its calls"
 OF_NO_CAUSE, STILL_CALLS = "no cause by itself", ": calls are still made"
+FORM = "the form of its answer"
 BUT_OF_FORM = " but those asked for its form"
 AS_ABOVE = ", as above"
-IF_WRONG = ", if they stay wrong at every line"
+OR_NOISE = "as the line above, or sampling noise"
 
 
 def rungs(told: Explanation, marks: Mapping[Row, str]) -> Iterator[Rung]:
@@ -113,7 +114,7 @@ def rungs(told: Explanation, marks: Mapping[Row, str]) -> Iterator[Rung]:
     of_form = attribution is not None and tells_form(attribution, evidence)
     if of_form:
         row = of_scores(RE_ASKED, evidence.re_asked, evidence)
-        yield Rung("the form of its answer", row.count, chances.told(["format"]), (RunLine(row.name, ""),))
+        yield Rung(FORM, row.count, chances.told(["format"]), (RunLine(row.name, ""),))
     left = [row for row in uncounted(evidence) if not (of_form and row.changed == RE_ASKED)]
     if evidence.all_runs is None:
         # Nothing was run again: what nothing was taken away from are its other repeats.
@@ -132,7 +133,9 @@ def rungs(told: Explanation, marks: Mapping[Row, str]) -> Iterator[Rung]:
         both = len(placebos) > 1
         causes: list[Mechanism] = ["interaction"] if both else [*_causes_at(new, rows, evidence)]
         if new == ("first_reply",):
-            told_here = chances.of_part("sampling_noise", first_reply_part(told))
+            part = first_reply_part(told)
+            known = "sampling_noise" in chances.said and not part
+            told_here = OR_NOISE if known else chances.of_part("sampling_noise", part)
         elif "calling" in new and causes == ["lock_in"]:
             told_here = chances.of_part("lock_in", computing_part(told))
         else:
@@ -172,7 +175,8 @@ def beside_its_line(cause: Mechanism, table: Sequence[Rung], told: Explanation) 
         return f"{line}, above it {total(whole[:there]).count}."
     if cause in BY_CHANCE:
         again = f"with nothing taken away {whole[0].count}, " if counted[0].taken.startswith(TAKEN["again"]) else ""
-        return f"Right are {again}at all lines {total(whole).count}."
+        form = BUT_OF_FORM if len(counted) < len(table) and table[0].taken == FORM else ""
+        return f"Right are {again}at all lines{form} {total(whole).count}."
     at = next((place for place, rung in enumerate(counted) if _tells(rung, cause)), None)
     if at is None:
         return ""
@@ -394,7 +398,7 @@ def _untested(chances: _Chances, told: Explanation, all_runs: str) -> Iterator[R
     first = next(iter(chances.now), None)
     rows = [row for row in levels_of(evidence) if row.changed != AS_WAS]
     if "own_error" in causes:
-        yield Rung(all_runs, total(rows).count if rows else "", f"{chances.told(['own_error'])}{IF_WRONG}")
+        yield Rung(all_runs, total(rows).count if rows else "", chances.told(["own_error"]))
     for cause in causes:
         likely = cause in (first, *failed) or chances.now.get(cause) or chances.before.get(cause, 0) >= LIKELY_BEFORE
         if likely and cause not in chances.said:

@@ -54,7 +54,8 @@ def would_tell(told: Explanation) -> Iterator[Said]:
     left = [test for test in tests if (row := _so_far(test, told)) is None or row.runs < FEW]
     test = next((test for test in left if not _changes_nothing(test, told)), None)
     if left and test is None:
-        yield f"{FEW} more replays {left[0].what}, would change no name{_either_way(left[0], told)}. {_more(told)}"
+        same = f"would leave the same cause{_either_way(left[0], told)}"
+        yield f"{FEW} more replays {left[0].what}, {same}. {_more(told)}"
         return
     if test is None:
         within = any(call.by_provider for call in told.explained.evidence.signals.calls)
@@ -161,8 +162,8 @@ def _more(told: Explanation) -> str:
     """What would tell where replays do not."""
     arms = told.explained.evidence.inputs.arms
     if arms.offered or arms.sham or arms.placebo:
-        return "More repeats of this question in all conditions of its plan may."
-    return "More conditions in its plan may, each of which adds one thing (a ladder)."
+        return "More repeats of this question in all conditions of its plan may tell."
+    return "More conditions in its plan may tell, each of which adds one thing (a ladder)."
 
 
 def _shares(told: Explanation) -> dict[Mechanism, float]:

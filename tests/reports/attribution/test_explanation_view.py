@@ -191,7 +191,7 @@ def test_a_trial_is_told_in_parts() -> None:
         (
             "all runs together",
             "19 of 36",
-            "the model's own error under .01 (before: .16), if they stay wrong at every line",
+            "the model's own error under .01 (before: .16)",
         ),
         ("no run tests it", "", "computational lock-in .15 (before: under .01)"),
         ("Not counted", "", ""),
@@ -206,7 +206,7 @@ def test_a_trial_is_told_in_parts() -> None:
         " Here, “computational lock-in”: its own computation cost it the right answer."
     )
     assert part(told, "How sure").startswith(
-        "Whichever kind is left out, no other cause is likelier: it has .70 to .81. “Before” is"
+        "Whichever kind of run is left out, no other cause is likelier: .70 without runs "
     )
     assert part(told, "What speaks against it") == "Nothing found."
     assert part(told, "What else it may be") == ""
@@ -424,7 +424,7 @@ def test_what_needs_no_tool_is_one_where_it_is_likelier_together_than_the_likeli
         "Undecided: sampling noise or the model's own error, which need no tool, together: .58, or computational"
         " lock-in: .42."
     )
-    assert part(told, "Verdict").startswith("Undecided: sampling noise (asked in the same way again")
+    assert part(told, "Verdict").startswith("Undecided: sampling noise (asked in the same way it comes")
     assert ", which need no tool, together: .58, or computational lock-in (its own computation" in part(told, "Verdict")
     assert contradictions(told) == []
 

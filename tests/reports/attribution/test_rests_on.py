@@ -60,7 +60,7 @@ def test_runs_without_which_another_cause_would_be_likelier_are_named() -> None:
 
 def test_what_no_single_kind_of_run_decides_says_so() -> None:
     told = told_of(0, (0.0,) * 3, without_tools=(0.0,) * 6)
-    assert "Whichever kind is left out, no other cause is likelier: it has ." in part(told, SURE)
+    assert "Whichever kind of run is left out, no other cause is likelier: ." in part(told, SURE)
     assert turning(told) == []
     assert contradictions(told) == []
 
@@ -88,7 +88,7 @@ def test_beside_each_kind_of_run_stands_whether_it_speaks_for_the_cause(swapped:
     for each in found:
         added = likely - each.hundredths("sampling_noise")
         sign = ("+" if added > 0 else "−") * ((abs(added) >= 5) + (abs(added) >= 20))
-        fits = (each.row.share > 0.5) if added > 0 else (each.row.share < 0.5)
+        fits = (each.row.share > 0.5) if added > 0 else (each.row.share <= 0.5)
         assert beside(told, each.row.name) == (sign if fits else "")
         assert (each.row.told in against) == (fits and sign.startswith("−"))
     assert contradictions(told) == []
@@ -111,9 +111,9 @@ def test_more_runs_that_would_change_nothing_are_not_proposed() -> None:
     told = explanation(replace(explained(found), attribution=attribution), conversation=events, rates=rates)
     said = part(told, "What would tell")
     assert said.startswith(
-        "8 more replays of all of it, drawn again, would change no name: with 7 right, or with 1, “availability” would"
+        "8 more replays of all of it, drawn again, would leave the same cause: with 7 right, or with 1, “availability” would"
     )
-    assert said.endswith("More repeats of this question in all conditions of its plan may.")
+    assert said.endswith("More repeats of this question in all conditions of its plan may tell.")
 
 
 def test_answers_that_tell_where_the_belief_falls_go_with_their_runs() -> None:

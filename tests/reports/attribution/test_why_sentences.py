@@ -202,11 +202,11 @@ def test_a_blamed_result_that_does_not_have_the_answer_is_told_as_such() -> None
                 *ended("By that it is molecular nitrogen.\nAnswer: B"),
             ),
             "web_search gave one option alone, the right answer, A, carbon dioxide (event 1); python gave one option"
-            " alone, B, molecular nitrogen (event 3), and it answered that.",
+            " alone, B, molecular nitrogen (event 3), and it answered that, a sign of “computational lock-in” (under .01).",
         ),
         (
             (*searched("gas", "molecular nitrogen"), *ended("Answer: B")),
-            "web_search gave one option alone, B, molecular nitrogen (event 1), and it answered that.",
+            "web_search gave one option alone, B, molecular nitrogen (event 1), and it answered that, a sign of “retrieval distraction” (under .01).",
         ),
         # Of results with several nothing is told.
         ((*searched("gas", "carbon dioxide or molecular nitrogen"), *ended("Answer: B")), ""),
@@ -234,8 +234,9 @@ def test_a_program_gives_an_option_without_its_unit(gave: str) -> None:
         told_by((*ran("f(1)", gave), *ended("Answer: B")), mechanism="own_error", trajectory=None, flip=None),
         question=asked,
     )
-    assert "python gave one option alone, B, 408.75 units (event 1), and it answered that." in part(
-        of_chance, "Verdict"
+    assert (
+        "python gave one option alone, B, 408.75 units (event 1), and it answered that, a sign of “computational lock-in” ("
+        in part(of_chance, "Verdict")
     )
 
 

@@ -7,6 +7,7 @@ from tests.reports.attribution.samples import chances_of
 
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.signals.answers import numbers_of
+from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.reports.why.causes import CAUSES, lacking, ranked
 from toolablate.reports.why.changed_runs import Row
 from toolablate.reports.why.happened import answers_of
@@ -110,6 +111,7 @@ def _mark(cause: Mechanism, added: int, row: Row, told: Explanation) -> str:
     gone = cause == "sampling_noise" or row in lacking(cause, told.explained.evidence)
     for_it = row.share > 0.5 if gone else row.share < 0.5
     against_it = row.share < 0.5 if gone else row.share > 0.5
+    against_it = against_it or (cause in BY_CHANCE and row.share == 0.5)
     times = (abs(added) >= 5) + (abs(added) >= 20)
     return "+" * times if added > 0 and for_it else "−" * times if added < 0 and against_it else ""
 
