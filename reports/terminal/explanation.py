@@ -25,7 +25,7 @@ from toolablate.reports.why.turn import NO_ANSWER, count, last_reply_step, said_
 from toolablate.traces.records import Event, ModelCall, Score, ToolCall, ToolRequest
 from toolablate.traces.terminal_text import ID_CHARS, inert, one_line, shortened
 
-EVENT_CELLS, COUNT_CELLS, ANSWER_CELLS, RIGHT_CELLS, MARK_CELLS = 5, 10, 13, 10, 7
+EVENT_CELLS, COUNT_CELLS, ANSWER_CELLS, RIGHT_CELLS, MARK_CELLS = 5, 10, 13, 10, 9
 LEAST_WHAT = 16
 MOST_LINES, FIRST, LAST, AROUND = 24, 8, 6, 2
 _SKIPPED = ("import ", "from ", "#", "def ", "async def ", "class ", "@", '"""', "'''")
@@ -61,14 +61,15 @@ def rungs_table(heads: Sequence[str], rungs: Sequence[Rung]) -> Table:
     table_of = Table.grid(padding=(0, 1, 0, 0), expand=True)
     table_of.add_column(no_wrap=True, min_width=RIGHT_CELLS)
     table_of.add_column(overflow="fold", ratio=1)
-    table_of.add_column(justify="right", width=MARK_CELLS)
+    if len(heads) > 2:
+        table_of.add_column(justify="right", width=MARK_CELLS)
     table_of.add_row(*(Text(head, style="dim") for head in heads))
     for rung in rungs:
         named = Text.assemble((rung.taken, "bold"), f": {rung.cause}" if rung.cause else "")
-        table_of.add_row(Text(rung.came, style="bold"), named, rung.mark)
+        table_of.add_row(Text(rung.came, style="bold"), named, *([rung.mark] if len(heads) > 2 else []))
         for each in rung.rows:
             kind = Padding(inert(each.name), (0, 0, 0, 2))
-            table_of.add_row(Padding(Text(each.came), (0, 0, 0, 1)), kind, each.mark)
+            table_of.add_row(Padding(Text(each.came), (0, 0, 0, 1)), kind, *([each.mark] if len(heads) > 2 else []))
     return table_of
 
 

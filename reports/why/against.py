@@ -12,10 +12,9 @@ from toolablate.reports.why.causes import (
     LEAST_TOLD,
     Shares,
     as_likely,
-    hundred,
     quoted_name,
     ranked,
-    told_chance,
+    with_chance,
     without_tools,
 )
 from toolablate.reports.why.changed_runs import (
@@ -37,7 +36,7 @@ from toolablate.reports.why.happened import (
     same_without_tools,
 )
 from toolablate.reports.why.named_causes import named_shares
-from toolablate.reports.why.rests_on import FELT, MINUS, WithoutRuns, speaking_against
+from toolablate.reports.why.rests_on import MINUS, WithoutRuns, speaking_against
 from toolablate.reports.why.turn import right_until
 from toolablate.traces.records import Attribution, Mechanism
 
@@ -72,11 +71,11 @@ def _misfits(cause: Mechanism, told: Explanation, shares: Shares, rests: Sequenc
     rows = [row for row in _rows_against(cause, attribution, evidence) if not (told_early and row.changed == BEFORE)]
     if rows:
         yield f"{capital('; '.join(row.told for row in rows))}."
-    found, marked = speaking_against(told, cause, shares, rests)
-    if found:
+    found, marked = speaking_against(told, cause, shares, rests) if attribution.method == "replay" else ([], False)
+    if found := [row for row in found if not (told_early and row.changed == BEFORE)]:
         more = f"; and {len(found) - MOST_ROWS} more" if len(found) > MOST_ROWS else ""
-        little = MINUS if marked else f"by less than {hundred(FELT)}"
-        yield f"Runs of the table ({little}): {'; '.join(row.told for row in found[:MOST_ROWS])}{more}."
+        how = f" ({MINUS})" if marked else ", by their counts alone"
+        yield f"Runs of the table{how}: {'; '.join(row.told for row in found[:MOST_ROWS])}{more}."
     yield from (f"Though not counted ({ASKED_OTHERWISE}), {row.told}." for row in _ignoring(cause, evidence))
     runs = evidence.all_runs
     if cause == "format" and runs is not None and runs.last_reply and 2 * runs.unread <= len(runs.last_reply):
@@ -99,7 +98,7 @@ def _signs_of_others(told: Explanation, attribution: Attribution, several: list[
     chances = dict(ranked(attribution))
 
     def sign(cause: Mechanism) -> str:
-        return f", a sign of {quoted_name(cause)} ({told_chance(chances.get(cause, 0.0))})"
+        return f", a sign of {with_chance(cause, told)}"
 
     at = result_with_answer(told)
     cause = None if at is None else shows(at, told)

@@ -7,7 +7,7 @@ from string import ascii_uppercase
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.signals.answers import numbers_of
 from toolablate.analysis.attribution.signals.signal_types import Form
-from toolablate.reports.why.causes import first_of, quoted_name, ranked, told_chance
+from toolablate.reports.why.causes import first_of, with_chance
 from toolablate.reports.why.happened import (
     FORMS_OF,
     OF_FORMS,
@@ -195,11 +195,11 @@ def course(told: Explanation) -> Iterator[str]:
 
 
 def _is_sign(event: int, told: Explanation) -> str:
-    """Of which other cause a result with the wrong answer is a sign, and how likely that is."""
+    """Of which other cause a result with the wrong answer is a sign."""
     attribution, cause = told.explained.attribution, shows(event, told)
-    if attribution is None or attribution.method != "replay" or cause in (None, first_of(attribution)):
+    if attribution is None or cause is None or cause == first_of(attribution):
         return ""
-    return f", a sign of {quoted_name(cause)} ({told_chance(dict(ranked(attribution)).get(cause, 0.0))})"
+    return f", a sign of {with_chance(cause, told)}"
 
 
 MOST_GIVEN = 4

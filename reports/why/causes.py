@@ -167,6 +167,14 @@ def told_chance(share: float) -> str:
     return chance(share) if share >= LEAST_TOLD else f"under {chance(LEAST_TOLD)}"
 
 
+def with_chance(cause: Mechanism, told: Explanation) -> str:
+    """`“retrieval distraction” (.02)`; without a probability where nothing that was run again tells it."""
+    attribution = told.explained.attribution
+    if attribution is None or attribution.method != "replay":
+        return quoted_name(cause)
+    return f"{quoted_name(cause)} ({told_chance(dict(ranked(attribution)).get(cause, 0.0))})"
+
+
 def told_hundredths(share: int) -> str:
     return hundred(share) if share else f"under {hundred(1)}"
 

@@ -54,6 +54,12 @@ class Row:
         return f"{self.changed}{self.beyond}"
 
     @property
+    def keeps_first_reply(self) -> bool:
+        """Whether these are replays of the trial itself, which go on after its first reply."""
+        elsewhere = (*FROM_START, REPEATS, IN_REPEATS, SWAPPED_ELSEWHERE, SHORT_ELSEWHERE, BEFORE, REDRAWN)
+        return not self.changed.startswith(elsewhere)
+
+    @property
     def share(self) -> float:
         return self.right / self.runs
 

@@ -7,7 +7,7 @@ from toolablate.analysis.attribution.replay_rules import calls_are_lock_in
 from toolablate.analysis.attribution.signals.signal_types import CallSeen
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.pairing import RIGHT
-from toolablate.reports.why.causes import quoted_name, ranked, told_chance
+from toolablate.reports.why.causes import with_chance
 from toolablate.reports.why.changed_runs import BEFORE, Row
 from toolablate.reports.why.happened import OF_FORMS, happened, named_in_reply, own_events
 from toolablate.reports.why.turn import (
@@ -87,7 +87,7 @@ def _said_since_a_result(cause: Mechanism, told: Explanation) -> Iterator[str]:
         (rival,) = forms
         yield (
             f"No early answer before event {place.start} is {one_line(answer, max_chars=60)} (0 of"
-            f" {place.before.asked}), and {place.after} from then on: {_with_chance(rival, told)} would explain"
+            f" {place.before.asked}), and {place.after} from then on: {with_chance(rival, told)} would explain"
             " that."
         )
 
@@ -145,27 +145,21 @@ def _sure_turn_against(cause: Mechanism, turn: Turn, told: Explanation) -> Itera
     elif cause in ("budget", "format"):
         known = any(_said_since_a_result(cause, told))
         rivals = [] if known else [OF_FORMS[call.form] for call in gave[-1:]]
-        fits = "".join(f"; {_with_chance(each, told)} would explain that" for each in rivals)
+        fits = "".join(f"; {with_chance(each, told)} would explain that" for each in rivals)
         yield from [f"{at}, before its last reply{fits}."] if turn.end <= (own[0] if own else turn.end) else []
     elif cause == "calling" and gave and _right_after_calls(turn, evidence):
         yield f"{at}, at a result; {_BY_NUMBER}"
     elif cause == "tool_fault":
         failed = any(turn.holds(each.event) and each.kind != "exception" for each in evidence.signals.troubles)
-        yield from [] if failed else [f"{at}, where no tool failed."]
+        own_code = any(turn.holds(each.event) for each in evidence.signals.troubles)
+        which = "only its own code failed" if own_code else "no tool failed"
+        yield from [] if failed else [f"{at}, where {which}."]
     elif cause in OF_RESULTS:
         late = f", and the event that shows it came later (event {own[0]})" if own and own[0] >= turn.end else ""
         none = ", where a call gave nothing" if there else ", before any result of that call"
         by_calls = cause == "lock_in" and calls_are_lock_in(evidence)
         where = late if gave else "" if by_calls else none
         yield from [f"{at}{where}."] if where else []
-
-
-def _with_chance(cause: Mechanism, told: Explanation) -> str:
-    """`“retrieval distraction” (.02)`; without a probability of what nothing was run again for."""
-    attribution = told.explained.attribution
-    if attribution is None or attribution.method != "replay":
-        return quoted_name(cause)
-    return f"{quoted_name(cause)} ({told_chance(dict(ranked(attribution)).get(cause, 0.0))})"
 
 
 _ITS_RESULT = ("nothing", "its result")

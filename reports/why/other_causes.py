@@ -17,7 +17,7 @@ from toolablate.reports.why.causes import (
     unchanged,
     without_tools,
 )
-from toolablate.reports.why.changed_runs import RE_ASKED, capital, of_scores
+from toolablate.reports.why.changed_runs import capital
 from toolablate.reports.why.early_answers_against import turn_against
 from toolablate.reports.why.happened import OF_FORMS, gave_nothing, happened, same_without_tools, sign_in
 from toolablate.reports.why.named_causes import LEAST_LEFT, named_shares
@@ -29,18 +29,19 @@ ALL_OTHERS = "all others"
 
 
 def others(told: Explanation) -> Iterator[str]:
-    """Of replays the table has them."""
+    """Of replays the table has them, where a cause is known."""
     attribution, evidence = told.explained.attribution, told.explained.evidence
     if attribution is None:
         return
     shares = named_shares(told, attribution)
-    by_replay = attribution.method == "replay" and shares.cause != "unknown"
+    if attribution.method == "replay" and shares.cause != "unknown":
+        return
     undecided = [cause for cause, _ in as_likely(shares)]
-    for cause, hundredths in () if by_replay else shares.others:
+    for cause, hundredths in shares.others:
         if cause not in undecided:
             turned = "".join(f" But {each[:1].lower()}{each[1:]}" for each in turn_against(cause, told))
             yield f"It may be {defined(cause, told)}: {hundred(hundredths)}. {capital(_raised_by(cause, told))}{turned}"
-    if shares.rest and not by_replay:
+    if shares.rest:
         yield f"{capital(all_others(attribution, shares.named, shares.rest, evidence))}: {hundred(shares.rest)}."
 
 
@@ -78,8 +79,6 @@ def _raised_by(cause: Mechanism, told: Explanation) -> str:
         shown = cause in outside_signs(evidence.signals, evidence.score) or (sign is not None and sign[0] == cause)
         said += [row.told for row in pair_of(cause, evidence)]
         said += [happened(cause, told).clause] if shown or gave else []
-        if cause == "format" and evidence.re_asked:
-            said.append(of_scores(RE_ASKED, evidence.re_asked, evidence).told)
         if cause in AT_CALLS and (still := right_until(happened(cause, told).event, evidence)):
             said.append(still)
     listed = "; ".join(said) or (WHAT_IS_LEFT if cause in BY_CHANCE else "no other trial tests it apart")

@@ -91,14 +91,15 @@ def why(told: Explanation) -> tuple[WhyPart, ...]:
 
 
 RUN_AGAIN, OTHER_TRIALS = "The question was run again with", "Other trials of the question have"
-LEAD = (
-    "{} more and more taken away. A cause is likely if answers are right more often from its line on than above it, and"
-    " it was likely enough before: sampling noise if they are right with nothing taken away, the model's own error if"
-    " they stay wrong at every line.{}"
+LEAD = "{} more and more taken away."
+RULE = (
+    " A cause is likely if answers are right more often from its line on than above it, and it was likely enough"
+    " before: sampling noise if they are right with nothing taken away, the model's own error if they stay wrong at"
+    " every line."
 )
 RIGHT_RUNS, TAKEN_AWAY = "Right", "Taken away, more and more"
 THE_CAUSE = "the cause, if answers turn right there"
-SPEAKS_FOR = "For it"
+FOR_IT, FOR_EACH = "For it", "For each"
 
 
 def _known(told: Explanation, shares: Shares | None, rests: Sequence[WithoutRuns]) -> WhyPart:
@@ -107,13 +108,15 @@ def _known(told: Explanation, shares: Shares | None, rests: Sequence[WithoutRuns
     table, attribution = tuple(rungs(told, marks)), told.explained.attribution
     if attribution is None or shares is None or not table:
         return WhyPart(KNOWN, (), (RIGHT_RUNS, TAKEN_AWAY), table, tuple(known(told)))
-    lead = LEAD.format(
-        OTHER_TRIALS if told.explained.evidence.all_runs is None else RUN_AGAIN,
-        f" {what_it_marks(shares)}" if marks else "",
-    )
-    heads = RIGHT_RUNS, f"{TAKEN_AWAY}: {THE_CAUSE}", *([SPEAKS_FOR] if marks else [])
-    counts = (beside_its_line(cause, table, told) for cause, _ in weighed_of(shares))
-    return WhyPart(KNOWN, (lead, *dict.fromkeys(filter(None, counts))), heads, table, tuple(known(told)))
+    lead, heads = LEAD.format(OTHER_TRIALS if told.explained.evidence.all_runs is None else RUN_AGAIN), [RIGHT_RUNS]
+    heads.append(f"{TAKEN_AWAY}: {THE_CAUSE}")
+    if marks:
+        heads.append(FOR_IT if len(weighed_of(shares)) == 1 else FOR_EACH)
+    if attribution.method != "replay":
+        return WhyPart(KNOWN, (lead,), tuple(heads), table, tuple(known(told)))
+    counts = dict.fromkeys(beside_its_line(cause, table, told) for cause, _ in weighed_of(shares))
+    said = f"{lead}{RULE}{f' {what_it_marks(shares)}' if marks else ''}"
+    return WhyPart(KNOWN, (said, *filter(None, counts)), tuple(heads), table, tuple(known(told)))
 
 
 def _with_names(parts: Sequence[WhyPart], told: Explanation) -> Iterator[WhyPart]:
@@ -161,7 +164,8 @@ def _how(told: Explanation, *, of_others: bool = False) -> str:
 HOW_WEIGHED = (
     "Each line leaves the chance of a right answer as it was, or changes it. All ways to do so are weighed by how well"
     " they fit the counts, and by how probable they were before. A cause has the weight of those in which answers turn"
-    " right at its line."
+    " right at its line, sampling noise of those that are right from the first, the model's own error of those that"
+    " stay wrong."
 )
 
 

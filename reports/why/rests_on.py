@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from toolablate.analysis.attribution.decomposition import ToolKind
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.replay_rules import OTHER_ANSWERS, blame_without
-from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.numbers import counted as number_of
 from toolablate.reports.why.causes import (
+    FIRST_REPLY,
     Shares,
     as_likely,
     counted_runs,
@@ -17,6 +18,7 @@ from toolablate.reports.why.causes import (
     lacking,
     quoted_name,
     told_hundredths,
+    what_it_is,
 )
 from toolablate.reports.why.changed_runs import Row
 from toolablate.reports.why.rungs import at_other_steps
@@ -56,27 +58,47 @@ def rests_on(told: Explanation) -> tuple[WithoutRuns, ...]:
 
 def column_of(told: Explanation, shares: Shares, rests: Sequence[WithoutRuns]) -> Mapping[Row, str]:
     """Beside each kind of run its mark; of an undecided verdict for each of the first two causes."""
-    causes, evidence = weighed_of(shares), told.explained.evidence
-    found = {each.row: [mark(cause, likely, each, evidence) for cause, likely in causes] for each in rests}
+    causes = weighed_of(shares)
+    found = {each.row: [mark(cause, likely, each, told) for cause, likely in causes] for each in rests}
     return {row: " / ".join(each or "0" for each in marks) for row, marks in found.items() if any(marks)}
 
 
-def mark(cause: Mechanism, likely: int, without: WithoutRuns, evidence: Evidence) -> str:
-    """Whether runs speak for a cause of so many hundredths by their own counts; empty of little, and of what weighs by
-    what it says of other causes alone."""
+def mark(cause: Mechanism, likely: int, without: WithoutRuns, told: Explanation) -> str:
+    """Whether runs speak for a cause of so many hundredths; in brackets where their own counts do not, so that it is by
+    what they say of other causes. Empty of little."""
     added = likely - without.hundredths(cause)
-    if added * _fits(cause, without.row, evidence) <= 0:
-        return ""
-    return ("+" if added > 0 else MINUS) * ((abs(added) >= FELT) + (abs(added) >= MUCH))
+    sign = ("+" if added > 0 else MINUS) * ((abs(added) >= FELT) + (abs(added) >= MUCH))
+    return sign if not sign or added * _fits(cause, without.row, told) > 0 else f"({sign})"
 
 
-def _fits(cause: Mechanism, row: Row, evidence: Evidence) -> int:
-    """1 of runs that come out as they would if it were so, -1 of others, 0 of those that point neither way: half of
-    them are right, of a cause that needs a tool or a condition."""
-    if cause in BY_CHANCE and row.share == RIGHT:
-        return -1
+def _fits(cause: Mechanism, row: Row, told: Explanation) -> int:
+    """1 of runs that come out as they would if it were so, -1 of others, 0 of those that point neither way."""
+    evidence = told.explained.evidence
+    if row.level == OTHER_ANSWERS or cause in ("format", "unknown"):
+        return 0
+    if cause == "own_error":
+        return 1 if row.share < RIGHT else -1
     right = (row.share > RIGHT) - (row.share < RIGHT)
-    return right if cause == "sampling_noise" or row in lacking(cause, evidence) else -right
+    if cause == "sampling_noise":
+        of_first = what_it_is(cause, told) == FIRST_REPLY
+        return 0 if of_first and row.keeps_first_reply else right
+    gone = _without(cause, evidence)
+    return 0 if not gone else right if row in gone else -right
+
+
+def _without(cause: Mechanism, evidence: Evidence) -> list[Row]:
+    """Runs without it; of two kinds of results together those without both."""
+    if cause != "interaction":
+        return lacking(cause, evidence)
+    kinds = [lacking(_OF_KIND[kind], evidence) for kind in evidence.inputs.tools]
+    return [row for row in (kinds[0] if kinds else []) if all(row in each for each in kinds)]
+
+
+_OF_KIND: Mapping[ToolKind, Mechanism] = {
+    "search": "retrieval_distraction",
+    "code": "lock_in",
+    "other": "other_results",
+}
 
 
 FELT, MUCH = 5, 20
@@ -86,15 +108,12 @@ FELT, MUCH = 5, 20
 def speaking_against(
     told: Explanation, cause: Mechanism, shares: Shares, rests: Sequence[WithoutRuns]
 ) -> tuple[list[Row], bool]:
-    """Kinds of run with a mark against a cause of the last column, and whether they have one: where none has, those
-    whose counts alone go against it. Those that take most come first."""
-    likely, evidence = dict(weighed_of(shares)).get(cause), told.explained.evidence
-    if likely is None:
-        return [], False
+    """Kinds of run with a mark against a cause, those that take most first, and whether there are such; else those
+    whose counts alone go against it."""
+    likely = dict(weighed_of(shares)).get(cause)
     found = sorted(rests, key=lambda each: -each.hundredths(cause))
-    marked = [each.row for each in found if mark(cause, likely, each, evidence).startswith(MINUS)]
-    odd = [each.row for each in found if each.row.level != OTHER_ANSWERS and _fits(cause, each.row, evidence) < 0]
-    return marked or odd, bool(marked)
+    marked = [each.row for each in found if likely is not None and MINUS in mark(cause, likely, each, told)]
+    return marked or [row for row in counted_runs(told.explained.evidence) if _fits(cause, row, told) < 0], bool(marked)
 
 
 def what_it_marks(shares: Shares) -> str:
@@ -102,22 +121,24 @@ def what_it_marks(shares: Shares) -> str:
     named = " and ".join(quoted_name(cause) for cause, _ in weighed_of(shares))
     none = "; 0 is neither" if len(weighed_of(shares)) > 1 else ""
     return (
-        f"The last column has runs whose own counts speak for {named}, without which it would be less likely by"
-        f" {hundred(FELT)} (+) or {hundred(MUCH)} (++), and those that speak against it ({MINUS}, {2 * MINUS}){none}."
+        f"The last column is for {named}: without these runs it would be less likely, by {hundred(FELT)} (+) or"
+        f" {hundred(MUCH)} (++), or likelier ({MINUS}, {2 * MINUS}){none}. In brackets: not by their own counts, but by"
+        " what they say of other causes."
     )
 
 
 def rests_on_them(shares: Shares, rests: Sequence[WithoutRuns]) -> Iterator[str]:
-    """Which kinds of run decide; nothing of an undecided verdict, or where there is no such column."""
-    if not rests or as_likely(shares):
+    """Which kinds of run decide, and between which probabilities; nothing where no kinds of run are weighed."""
+    if not rests:
         return
-    turning = [each for each in rests if each.turns(shares.cause)]
+    turning = [] if as_likely(shares) else [each for each in rests if each.turns(shares.cause)]
     if not turning:
         low, high = (pick(rests, key=lambda each: each.hundredths(shares.cause)) for pick in (min, max))
         least, most = (
             f"{told_hundredths(each.hundredths(shares.cause))} without runs {each.row.name}" for each in (low, high)
         )
-        yield f"Whichever kind of run is left out, no other cause is likelier: {least}, to {most}."
+        which = f"{quoted_name(shares.cause)} has" if as_likely(shares) else "no other cause is likelier:"
+        yield f"Whichever kind of run is left out, {which} {least}{f', to {most}' if low is not high else ''}."
         return
     turning.sort(key=lambda each: each.hundredths(shares.cause) - each.hundredths(each.likeliest))
     for each in turning[:MOST]:

@@ -57,8 +57,8 @@ from toolablate.traces.terminal_text import one_line
 
 
 class RunLine(NamedTuple):
-    """A kind of run, how many are right, and whether these speak for the likeliest cause; both are empty where its rung
-    has no other kind."""
+    """A kind of run, how many are right, and whether these speak for the likeliest cause, or each of two; both are
+    empty where its rung counts, and has no other kind."""
 
     name: str
     came: str
@@ -69,8 +69,7 @@ class RunLine(NamedTuple):
 class Rung:
     """What is taken away at it, beside what the rungs before it took (of two kinds of tools the results of each alone,
     then both), how many runs are right then, and the causes that it tests with their probabilities. `rows` are its
-    kinds of run, and `whole` their sum where they count; of one kind alone `mark` says whether its runs
-    speak for the likeliest cause."""
+    kinds of run, and `whole` their sum where they count; of one kind alone `mark` is that of its runs."""
 
     taken: str
     came: str
@@ -102,6 +101,7 @@ ANY_RESULT = "any result of its calls"
 OF_NO_CAUSE, STILL_CALLS = "no cause by itself", ": calls are still made"
 FORM = "the form of its answer"
 BUT_OF_FORM = " but those asked for its form"
+ALONE = ", alone"
 AS_ABOVE = ", as above"
 OR_NOISE = "as the line above, or sampling noise"
 
@@ -146,7 +146,7 @@ def rungs(told: Explanation, marks: Mapping[Row, str]) -> Iterator[Rung]:
         gone |= {*new} - ({"calling"} if empty else set())
     yield from _untested(chances, told, f"{ALL_RUNS}{BUT_OF_FORM if of_form else ''}")
     for title, others in ((NOT_COUNTED, left), (OF_THE_TURN, at_other_steps(evidence))):
-        if lines := tuple(_line(row, evidence, marks=marks) for row in others):
+        if lines := tuple(_line(row, evidence, marks) for row in others):
             yield Rung(title, "", "", lines)
 
 
@@ -162,8 +162,8 @@ def _of_none(parts: Sequence[Part], evidence: Evidence, *, calls: bool) -> str:
 
 
 def beside_its_line(cause: Mechanism, table: Sequence[Rung], told: Explanation) -> str:
-    """What the counts say of a cause: right answers from its line on, and above it; of what needs no tool at all
-    lines. Empty of what has no line, or is graded."""
+    """What the counts say of a cause: right answers from its line on, without it, and above it; of what needs no tool
+    those at all lines. Empty of what has no line, or is graded."""
     counted = [rung for rung in table if rung.whole is not None]
     whole = [rung.whole for rung in counted if rung.whole is not None]
     if not whole or total(whole).graded:
@@ -175,13 +175,19 @@ def beside_its_line(cause: Mechanism, table: Sequence[Rung], told: Explanation) 
         return f"{line}, above it {total(whole[:there]).count}."
     if cause in BY_CHANCE:
         again = f"with nothing taken away {whole[0].count}, " if counted[0].taken.startswith(TAKEN["again"]) else ""
-        form = BUT_OF_FORM if len(counted) < len(table) and table[0].taken == FORM else ""
+        form = BUT_OF_FORM if table[0].taken == FORM else ""
         return f"Right are {again}at all lines{form} {total(whole).count}."
     at = next((place for place, rung in enumerate(counted) if _tells(rung, cause)), None)
     if at is None:
         return ""
-    above = f"above it {total(whole[:at]).count}" if at else "and this trial is wrong"
-    return f"From the line of {quoted_name(cause)} on {total(whole[at:]).count} are right, {above}."
+    # Where another kind of results alone is taken away the cause is there still.
+    gone = [rung for rung in counted[at:] if rung is counted[at] or not rung.taken.endswith(ALONE)]
+    without, beside = (
+        total([rung.whole for rung in counted if rung.whole is not None and (rung in gone) == side])
+        for side in (True, False)
+    )
+    with_it = f"with it {beside.count}" if beside.runs else "with it this trial is wrong"
+    return f"Without {quoted_name(cause)} (from its line on) {without.count} are right, {with_it}."
 
 
 def _causes_at(parts: Sequence[Part], rows: Sequence[Row], evidence: Evidence) -> Iterator[Mechanism]:
@@ -238,7 +244,7 @@ def _taken(
         return f"{TAKEN['again']}{'' if first else ' more'} ({why})"
     named = {**TAKEN, **_gave_nothing(evidence)}
     if placebos:
-        return f"{named[placebos[0]]}, alone" if len(placebos) == 1 else "both of these"
+        return f"{named[placebos[0]]}{ALONE}" if len(placebos) == 1 else "both of these"
     if empty:
         named["calling"] = ANY_RESULT
     *some, last = (named[each] for each in parts if each != "again")
@@ -264,7 +270,7 @@ def _gave_nothing(evidence: Evidence) -> dict[Part, str]:
 
 
 def _lines(rows: Mapping[Row, Level], evidence: Evidence, marks: Mapping[Row, str]) -> tuple[RunLine, ...]:
-    lines = [_line(row, evidence, _answers(level, evidence), marks) for row, level in rows.items()]
+    lines = [_line(row, evidence, marks, _answers(level, evidence)) for row, level in rows.items()]
     return tuple(lines) if len(lines) > 1 else tuple(RunLine(each.name, "") for each in lines)
 
 
@@ -281,10 +287,9 @@ def _answers(level: Level, evidence: Evidence) -> str:
 
 
 MOST_CHARS = 40
-NONE: Mapping[Row, str] = {}
 
 
-def _line(row: Row, evidence: Evidence, answered: str = "", marks: Mapping[Row, str] = NONE) -> RunLine:
+def _line(row: Row, evidence: Evidence, marks: Mapping[Row, str], answered: str = "") -> RunLine:
     """What was changed, with what trials without tools answered, whose runs these are, and why they do not count."""
     if row.changed == WITHOUT_TOOLS:
         answered = f": {next(without_tools(evidence)).partition(': ')[2]}"
@@ -402,7 +407,8 @@ def _untested(chances: _Chances, told: Explanation, all_runs: str) -> Iterator[R
     for cause in causes:
         likely = cause in (first, *failed) or chances.now.get(cause) or chances.before.get(cause, 0) >= LIKELY_BEFORE
         if likely and cause not in chances.said:
-            yield Rung(NO_RUNS, "", chances.told([cause]))
+            why = ": it failed for a time, and worked again" if cause in failed else ""
+            yield Rung(NO_RUNS, "", f"{chances.told([cause])}{why}")
     before = sum(share for cause, share in chances.before.items() if cause not in chances.said)
     if chances.rest or before:
         unlisted = any(share >= UNLISTED and cause not in chances.said for cause, share in ranked(attribution))

@@ -12,7 +12,17 @@ from toolablate.analysis.attribution.replay_rules import blame_with
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE, repairable, unrecovered
 from toolablate.reports.cause_wording import chance
 from toolablate.reports.why.causes import FEW, POSSIBLE, quoted_name, ranked
-from toolablate.reports.why.changed_runs import AFTER_FIRST, BEFORE, REDRAWN, Row, levels_of, total, uncounted
+from toolablate.reports.why.changed_runs import (
+    AFTER_FIRST,
+    BEFORE,
+    RE_ASKED,
+    REDRAWN,
+    Row,
+    levels_of,
+    of_scores,
+    total,
+    uncounted,
+)
 from toolablate.reports.why.happened import Apart, Said, happened, last_reply, reply_after
 from toolablate.reports.why.named_causes import LEAST_LEFT, named_shares
 from toolablate.reports.why.turn import AT_CALLS
@@ -72,19 +82,11 @@ def would_tell(told: Explanation) -> Iterator[Said]:
     requests = FEW if test.change == "--answer-now" else FEW * max(1, replies)
     row = _so_far(test, told)
     so_far = "" if row is None else f" So far {row.count} right ({row.changed})."
-    runs = told.explained.evidence.all_runs
-    if _of_form(test) and runs is not None and runs.last_reply:
-        so_far = f" So far {len(runs.last_reply) - runs.unread} of {len(runs.last_reply)} readable at once."
     outcomes = _by_counts(test, told) or _by_words(test, told)
     yield f"{FEW} replays {test.what} (about {requests} requests).{so_far} {outcomes}{_unreadable(test, told)}"
     trial = told.explained.evidence.signals.trial[:ID_CHARS]
     change = f" {test.change}" if test.change else ""
     yield Apart(f"toolablate replay {shlex.quote(told.store)} {trial} --from {test.event}{change} --repeats {FEW}")
-
-
-def _of_form(test: _Test) -> bool:
-    """Whether it is about what can be read."""
-    return test.wrong == "format" and not test.change
 
 
 def _changes_nothing(test: _Test, told: Explanation) -> bool:
@@ -121,7 +123,7 @@ def _by_counts(test: _Test, told: Explanation) -> str:
 def _after(test: _Test, told: Explanation) -> list[tuple[Mechanism, float]]:
     """The likeliest cause after runs that are mostly right, then mostly wrong."""
     attribution, evidence = told.explained.attribution, told.explained.evidence
-    if attribution is None or attribution.method != "replay" or not attribution.shares or _of_form(test):
+    if attribution is None or attribution.method != "replay" or not attribution.shares:
         return []
     level = _level_of(test, told)
     if not level or test.change == "--answer-now":  # of forced answers several make one free one
@@ -141,8 +143,6 @@ def _level_of(test: _Test, told: Explanation) -> str:
 
 def _by_words(test: _Test, told: Explanation) -> str:
     of_right, of_wrong = (" or ".join(map(quoted_name, causes)) for causes in _outcomes(test, told))
-    if _of_form(test):
-        return f"Readable and right speaks for {of_right}, without a readable answer for {of_wrong}."
     return f"Mostly right speaks for {of_right}, mostly wrong for {of_wrong}."
 
 
@@ -222,6 +222,8 @@ def _so_far(test: _Test, told: Explanation) -> Row | None:
     if test.event == 0 and test.change == "--answer-now":
         asked, right = evidence.at_outset
         return Row(BEFORE, asked, right) if asked else None
+    if test.right == "format":
+        return of_scores(RE_ASKED, evidence.re_asked, evidence) if evidence.re_asked else None
     if test.change.startswith("--extend"):
         return next((row for row in levels_of(evidence) if row.changed == EXTENDED), None)
     if test.change:
@@ -272,7 +274,7 @@ def _beside_chance(cause: Mechanism, told: Explanation) -> _Test | None:
     """With the cause still there, chance brings the right answer back."""
     last = last_reply(told)
     if cause == "format" and last is not None:
-        return _Test(last, "", "of its last reply, drawn again", "sampling_noise", cause)
+        return _without(cause, "sampling_noise", told)
     forced = last is not None and isinstance(end := told.conversation[last], ModelCall) and end.purpose == "final"
     if cause == "budget" and last is not None and forced:
         return _Test(last, "", "of its last reply, drawn again within the limit", "sampling_noise", cause)

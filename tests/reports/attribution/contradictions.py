@@ -33,9 +33,7 @@ from toolablate.traces.store import Store
 
 OTHERS = "What else it may be"
 PARTS = ("Verdict", "How we know", "How sure", AGAINST, OTHERS, "What would tell")
-_COUNT = re.compile(r"\b(\d+) of (\d+)\b")
 _RIGHT = re.compile(r"\b(\d+) of (\d+) right\b")
-_PROBABILITY = re.compile(r"(?<![\d.])(1\.0|\.\d\d)(?=[.,]? |[.,]?$)")
 
 
 def sections(shown: str) -> dict[str, str]:
@@ -277,7 +275,7 @@ def _of_definitions(whole: str) -> Iterator[str]:
             yield f"{name}, defined twice: {whole}"
 
 
-# Intervals, early answers, events.
+# Early answers, events.
 
 
 def _of_early_answers(told: Explanation, verdict: str, against: str) -> Iterator[str]:

@@ -198,7 +198,7 @@ def test_a_trial_is_told_in_parts() -> None:
         ("Counted in “before” alone, by where it turns wrong", "", ""),
     ]
     assert part(told, "How we know") == (
-        "From the line of “retrieval distraction” on 17 of 20 are right, above it 2 of 16."
+        "Without “retrieval distraction” (from its line on) 17 of 20 are right, with it 2 of 16."
         " Asked at once after its steps, this trial turns wrong at event 1: 15 of 16 right before it, 0 of 8 after it."
         " Without tools it answers A (3 of 4); C (1 of 4), and never B."
         " event 0, calls web_search: │ which gas do plants take"
@@ -242,7 +242,7 @@ def test_a_trial_alone_is_no_run_to_compare_it_with_and_a_sign_that_is_lost_is_n
     assert counts_of(twice)["its other repeats"] == "1 of 1"
 
 
-def test_an_error_of_the_models_own_is_told_by_what_is_wrong_whatever_is_changed() -> None:
+def test_early_answers_that_are_wrong_before_any_call_speak_against_what_needs_one() -> None:
     found = evidence(trajectory=believed((1, 0, 0)), flip=None)
     told = explanation(explained(found, mechanism="own_error", confidence=0.4, distraction=None))
     assert part(told, "Verdict").startswith("No cause is more likely than not; the likeliest is the model's own error")

@@ -245,17 +245,21 @@ FAULTS: Mapping[str, tuple[str, Any]] = {
     "another turn in lists": ("why.turn.as_told", lambda found, _: found.model_copy(update={"turned_at": 99})),
     "runs that it does not rest on": ("why.rests_on.WithoutRuns.turns", lambda *_: True),
     "a verdict that one kind of run turns, and said not to": ("why.rests_on.WithoutRuns.turns", lambda *_: False),
-    "other weights of runs": ("why.rests_on.told_hundredths", lambda *_: ".99"),
-    "weights of other runs": (
+    "other probabilities without runs": ("why.rests_on.told_hundredths", lambda *_: ".99"),
+    "marks of other runs": (
         "why.page.column_of",
         lambda *of: dict(zip(column_of(*of), reversed([*column_of(*of).values()]), strict=True)),
     ),
-    "weights of another cause": (
+    "marks of another cause": (
         "why.page.column_of",
         lambda told, shares, rests: column_of(told, replace(shares, cause="unknown"), rests),
     ),
+    "other counts without a cause": (
+        "why.page.beside_its_line",
+        lambda cause, *_: f"Without “{CAUSES[cause][0]}” (from its line on) 1 of 99 are right, with it 1 of 99.",
+    ),
     "marks that their own counts go against": ("why.rests_on._fits", lambda *_: -1),
-    "runs without their weight": ("why.page.column_of", lambda *_: {}),
+    "runs without their marks": ("why.page.column_of", lambda *_: {}),
     "a command that is none": (
         "why.would_tell._beside_chance",
         lambda *_: _Test(1, "--swaps", "", "lock_in", "calling"),

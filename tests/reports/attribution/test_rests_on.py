@@ -11,8 +11,8 @@ from tests.reports.attribution.samples import evidence, explained, explanation, 
 from toolablate.analysis.attribution.change_rates import ChangeRates
 from toolablate.analysis.attribution.decomposition import Arms, Replay
 from toolablate.analysis.attribution.evidence import Explanation
-from toolablate.analysis.attribution.levels import told_levels
-from toolablate.analysis.attribution.replay_rules import attribute_by_replay, blame, blame_without
+from toolablate.analysis.attribution.levels import LAST_REPLY, told_levels
+from toolablate.analysis.attribution.replay_rules import attribute_by_replay, before_runs, blame, blame_without
 from toolablate.reports.why.causes import hundredths
 from toolablate.reports.why.page import SURE, why
 from toolablate.reports.why.rests_on import WithoutRuns, rests_on
@@ -69,8 +69,8 @@ def test_beside_runs_of_an_undecided_verdict_stand_the_two_likeliest() -> None:
     told = told_of(0, (0.0,))
     assert part(told, "Verdict").startswith("Undecided")
     (lead, *_) = next(each.lines for each in why(told) if each.rungs)
-    assert re.search(r"whose own counts speak for “[^”]*” and “[^”]*”, without", str(lead))
-    assert re.fullmatch(r"(?:0|[+−]+) / (?:0|[+−]+)", beside(told, "with its last reply drawn again"))
+    assert re.search(r"last column is for “[^”]*” and “[^”]*”: without", str(lead))
+    assert re.fullmatch(r"(?:0|[(+−)]+) / (?:0|[(+−)]+)", beside(told, "with its last reply drawn again"))
     assert contradictions(told) == []
 
 
@@ -88,10 +88,22 @@ def test_beside_each_kind_of_run_stands_whether_it_speaks_for_the_cause(swapped:
     for each in found:
         added = likely - each.hundredths("sampling_noise")
         sign = ("+" if added > 0 else "−") * ((abs(added) >= 5) + (abs(added) >= 20))
-        fits = (each.row.share > 0.5) if added > 0 else (each.row.share <= 0.5)
-        assert beside(told, each.row.name) == (sign if fits else "")
-        assert (each.row.told in against) == (fits and sign.startswith("−"))
+        fits = (each.row.share > 0.5) if added > 0 else (each.row.share < 0.5)
+        assert beside(told, each.row.name) == (sign if fits or not sign else f"({sign})")
+        assert (each.row.told in against) == sign.startswith("−")
     assert contradictions(told) == []
+
+
+@pytest.mark.parametrize("right", [0, 4])
+def test_runs_that_are_left_out_no_longer_speak_for_a_cause(right: int) -> None:
+    told = told_of(right, (1.0,))
+    found, rates = told.explained.evidence, told.rates
+    whole, left, before = blame(found, rates), blame_without(LAST_REPLY, found, rates), before_runs(found, rates)
+    for each in (whole, left, before):
+        assert sum(each.values()) == pytest.approx(1)
+    assert (left["sampling_noise"] < whole["sampling_noise"]) == (right > 0)
+    assert left["sampling_noise"] != pytest.approx(before["sampling_noise"])
+    assert blame_without("no kind of run", found, rates) == whole
 
 
 def test_more_runs_that_would_change_nothing_are_not_proposed() -> None:

@@ -8,7 +8,7 @@ from tests.reports.attribution.samples import chances_of
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.signals.answers import numbers_of
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
-from toolablate.reports.why.causes import CAUSES, lacking, ranked
+from toolablate.reports.why.causes import CAUSES, FIRST_REPLY, lacking, ranked, what_it_is
 from toolablate.reports.why.changed_runs import Row
 from toolablate.reports.why.happened import answers_of
 from toolablate.reports.why.page import AGAINST
@@ -63,13 +63,13 @@ def _hundredths(share: str) -> int:
 
 
 def rests_otherwise(told: Explanation, rungs: tuple[Rung, ...], lead: str, text: Mapping[str, str]) -> Iterator[str]:
-    """Beside each kind of run that is weighed stands what it adds to the probability of the likeliest cause, those that
-    take from it are told against it, and what a verdict is said to rest on turns it."""
+    """Beside each kind of run that is weighed stands whether it speaks for the likeliest cause, those that speak against
+    it are told so, and what a verdict is said to rest on turns it."""
     attribution = told.explained.attribution
     assert attribution is not None
     sure, against = text.get("How sure", ""), text.get(AGAINST, "")
     shown = {row.name: row.mark or rung.mark for rung in rungs for row in rung.rows}
-    named = re.search(r"whose own counts speak for “([^”]*)”(?: and “([^”]*)”)?, without", lead)
+    named = re.search(r"The last column is for “([^”]*)”(?: and “([^”]*)”)?: without", lead)
     found = rests_on(told)
     if named is None:
         yield from [f"a column without a cause: {shown}"] if any(shown.values()) else []
@@ -89,7 +89,11 @@ def rests_otherwise(told: Explanation, rungs: tuple[Rung, ...], lead: str, text:
         marks = [_mark(cause, one, each.row, told) for cause, one in zip(causes, wanted, strict=True)]
         if said != (" / ".join(mark or "0" for mark in marks) if any(marks) else ""):
             yield f"runs {each.row.name} add {wanted}, and the table has {said!r}: {shown}"
-        if any("−" in mark for mark in marks) and each.row.told not in against and " more" not in against:
+        if (
+            any("−" in mark for mark in marks)
+            and each.row.told not in against
+            and not re.search(r"; and \d+ more", against)
+        ):
             yield f"silent on runs {each.row.name}, {wanted}: {against}"
     for row, other, share, own, kept in re.findall(
         r"on the runs (.*?): without these “([^”]*)” would have (\.\d+), and “([^”]*)” ((?:under )?\.\d+)\.", sure
@@ -107,24 +111,39 @@ def rests_otherwise(told: Explanation, rungs: tuple[Rung, ...], lead: str, text:
 
 
 def _mark(cause: Mechanism, added: int, row: Row, told: Explanation) -> str:
-    """Only where right runs speak for a cause that is gone in them or is chance, and wrong ones for one that is there."""
-    gone = cause == "sampling_noise" or row in lacking(cause, told.explained.evidence)
-    for_it = row.share > 0.5 if gone else row.share < 0.5
-    against_it = row.share < 0.5 if gone else row.share > 0.5
-    against_it = against_it or (cause in BY_CHANCE and row.share == 0.5)
-    times = (abs(added) >= 5) + (abs(added) >= 20)
-    return "+" * times if added > 0 and for_it else "−" * times if added < 0 and against_it else ""
+    """In brackets but where right runs speak for a cause that is gone in them or is chance, and wrong ones for one that
+    is there."""
+    evidence = told.explained.evidence
+    kinds: Mapping[str, Mechanism] = {"search": "retrieval_distraction", "code": "lock_in", "other": "other_results"}
+    causes = [kinds[each] for each in evidence.inputs.tools] if cause == "interaction" else [cause]
+    lack = [row in lacking(each, evidence) for each in causes if lacking(each, evidence)]
+    gone = cause == "sampling_noise" or (bool(lack) and all(lack))
+    for_it, against_it = row.share > 0.5, row.share < 0.5
+    if not gone:
+        for_it, against_it = against_it, for_it or (cause == "own_error" and row.share == 0.5)
+    first = cause == "sampling_noise" and what_it_is(cause, told) == FIRST_REPLY and row.keeps_first_reply
+    tells = bool(lack) or cause in BY_CHANCE
+    if first or not tells or row.name == "asked at once after other events":
+        for_it = against_it = False
+    sign = ("+" if added > 0 else "−") * ((abs(added) >= 5) + (abs(added) >= 20))
+    return sign if not sign or (for_it if added > 0 else against_it) else f"({sign})"
 
 
 def counted_otherwise(rungs: tuple[Rung, ...], lead: str) -> Iterator[str]:
     """Counts on a cause's line and above it are those of the table."""
     counted = [rung for rung in rungs if rung.whole is not None]
-    for name, below, above in re.findall(r"line of “([^”]*)” on (\d+ of \d+) are right, above it (\d+ of \d+)", lead):
-        at = next(place for place, rung in enumerate(counted) if re.match(rf"(.*; )?{re.escape(name)}\b", rung.cause))
-        for said, some in ((below, counted[at:]), (above, counted[:at])):
+    said = r"Without “([^”]*)” \(from its line on\) (\d+ of \d+) are right, with it (\d+ of \d+)"
+    for name, below, above in re.findall(said, lead):
+        places = (place for place, rung in enumerate(counted) if re.match(rf"(.*; )?{re.escape(name)}\b", rung.cause))
+        at = next(places, None)
+        if at is None:
+            yield f"counts of a cause without a line, {name}: {lead}"
+            continue
+        gone = [rung for rung in counted[at:] if rung is counted[at] or not rung.taken.endswith(", alone")]
+        for count, some in ((below, gone), (above, [rung for rung in counted if rung not in gone])):
             sums = [sum(each) for each in zip(*(map(int, rung.came.split(" of ")) for rung in some), strict=True)]
-            if said != " of ".join(map(str, sums)):
-                yield f"{name}: {said}, and the table has {sums}: {lead}"
+            if count != " of ".join(map(str, sums)):
+                yield f"{name}: {count}, and the table has {sums}: {lead}"
 
 
 def _shown(share: float) -> int:
