@@ -115,7 +115,7 @@ def _known(told: Explanation, shares: Shares | None, rests: Sequence[WithoutRuns
     if attribution.method != "replay":
         return WhyPart(KNOWN, (lead,), tuple(heads), table, tuple(known(told)))
     counts = dict.fromkeys(beside_its_line(cause, table, told) for cause, _ in weighed_of(shares))
-    said = f"{lead}{RULE}{f' {what_it_marks(shares)}' if marks else ''}"
+    said = f"{lead}{RULE}{f' {what_it_marks(shares, marks)}' if marks else ''}"
     return WhyPart(KNOWN, (said, *filter(None, counts)), tuple(heads), table, tuple(known(told)))
 
 

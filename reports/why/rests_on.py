@@ -108,22 +108,23 @@ FELT, MUCH = 5, 20
 def speaking_against(
     told: Explanation, cause: Mechanism, shares: Shares, rests: Sequence[WithoutRuns]
 ) -> tuple[list[Row], bool]:
-    """Kinds of run with a mark against a cause, those that take most first, and whether there are such; else those
-    whose counts alone go against it."""
+    """Kinds of run whose own counts have a mark against a cause, those that take most first, and whether there are
+    such; else those whose counts go against it without one."""
     likely = dict(weighed_of(shares)).get(cause)
     found = sorted(rests, key=lambda each: -each.hundredths(cause))
-    marked = [each.row for each in found if likely is not None and MINUS in mark(cause, likely, each, told)]
+    marked = [each.row for each in found if likely is not None and mark(cause, likely, each, told)[:1] == MINUS]
     return marked or [row for row in counted_runs(told.explained.evidence) if _fits(cause, row, told) < 0], bool(marked)
 
 
-def what_it_marks(shares: Shares) -> str:
-    """What the last column is."""
+def what_it_marks(shares: Shares, marks: Mapping[Row, str]) -> str:
+    """What the last column is, as far as it has such marks."""
+    shown = " ".join(marks.values())
     named = " and ".join(quoted_name(cause) for cause, _ in weighed_of(shares))
-    none = "; 0 is neither" if len(weighed_of(shares)) > 1 else ""
+    none = "; 0 is neither" if "0" in shown else ""
+    brackets = " In brackets: not by their own counts, but by what they say of other causes." if "(" in shown else ""
     return (
         f"The last column is for {named}: without these runs it would be less likely, by {hundred(FELT)} (+) or"
-        f" {hundred(MUCH)} (++), or likelier ({MINUS}, {2 * MINUS}){none}. In brackets: not by their own counts, but by"
-        " what they say of other causes."
+        f" {hundred(MUCH)} (++), or likelier ({MINUS}, {2 * MINUS}){none}.{brackets}"
     )
 
 

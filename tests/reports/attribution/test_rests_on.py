@@ -90,7 +90,7 @@ def test_beside_each_kind_of_run_stands_whether_it_speaks_for_the_cause(swapped:
         sign = ("+" if added > 0 else "−") * ((abs(added) >= 5) + (abs(added) >= 20))
         fits = (each.row.share > 0.5) if added > 0 else (each.row.share < 0.5)
         assert beside(told, each.row.name) == (sign if fits or not sign else f"({sign})")
-        assert (each.row.told in against) == sign.startswith("−")
+        assert (each.row.told in against) == (fits and sign.startswith("−"))
     assert contradictions(told) == []
 
 

@@ -90,7 +90,7 @@ def rests_otherwise(told: Explanation, rungs: tuple[Rung, ...], lead: str, text:
         if said != (" / ".join(mark or "0" for mark in marks) if any(marks) else ""):
             yield f"runs {each.row.name} add {wanted}, and the table has {said!r}: {shown}"
         if (
-            any("−" in mark for mark in marks)
+            any(mark.startswith("−") for mark in marks)
             and each.row.told not in against
             and not re.search(r"; and \d+ more", against)
         ):
