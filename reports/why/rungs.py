@@ -176,7 +176,7 @@ def beside_its_line(cause: Mechanism, table: Sequence[Rung], told: Explanation) 
     if cause in BY_CHANCE:
         again = f"with nothing taken away {whole[0].count}, " if counted[0].taken.startswith(TAKEN["again"]) else ""
         form = BUT_OF_FORM if table[0].taken == FORM else ""
-        return f"Right are {again}at all lines{form} {total(whole).count}."
+        return f"Right answers: {again}at all lines{form} {total(whole).count}."
     at = next((place for place, rung in enumerate(counted) if _tells(rung, cause)), None)
     if at is None:
         return ""

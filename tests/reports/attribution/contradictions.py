@@ -256,9 +256,7 @@ def _of_rivals(attribution: Attribution, verdict: str, against: str, others: str
         name = CAUSES[cause][0]
         if share >= 0.105 and name not in verdict and f"{name} (" not in others.lower():
             yield f"silent on {cause}, {share}: {verdict} {others}"
-    if against.startswith("Nothing found") and re.search(
-        "[Aa]gainst|arly answers|same wrong answer|a sign of", against
-    ):
+    if "Nothing found" in against and re.search("[Aa]gainst|arly answers|same wrong answer|a sign of", against):
         yield f"nothing, and something: {against}"
     if not against.strip():
         yield "silent on what speaks against it"

@@ -258,6 +258,10 @@ FAULTS: Mapping[str, tuple[str, Any]] = {
         "why.page.beside_its_line",
         lambda cause, *_: f"Without “{CAUSES[cause][0]}” (from its line on) 1 of 99 are right, with it 1 of 99.",
     ),
+    "another count at all lines": (
+        "why.page.beside_its_line",
+        lambda *_: "Right answers: with nothing taken away 1 of 99, at all lines 1 of 99.",
+    ),
     "marks that their own counts go against": ("why.rests_on._fits", lambda *_: -1),
     "runs without their marks": ("why.page.column_of", lambda *_: {}),
     "a command that is none": (

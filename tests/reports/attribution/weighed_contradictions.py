@@ -132,6 +132,11 @@ def _mark(cause: Mechanism, added: int, row: Row, told: Explanation) -> str:
 def counted_otherwise(rungs: tuple[Rung, ...], lead: str) -> Iterator[str]:
     """Counts on a cause's line and above it are those of the table."""
     counted = [rung for rung in rungs if rung.whole is not None]
+    whole = re.search(r"at all lines(?: but those asked for its form)? (\d+ of \d+)", lead)
+    if whole is not None:
+        sums = [sum(each) for each in zip(*(map(int, rung.came.split(" of ")) for rung in counted), strict=True)]
+        if whole[1] != " of ".join(map(str, sums)):
+            yield f"at all lines {whole[1]}, and the table has {sums}: {lead}"
     said = r"Without “([^”]*)” \(from its line on\) (\d+ of \d+) are right, with it (\d+ of \d+)"
     for name, below, above in re.findall(said, lead):
         places = (place for place, rung in enumerate(counted) if re.match(rf"(.*; )?{re.escape(name)}\b", rung.cause))
