@@ -9,7 +9,7 @@ from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.signals.answers import numbers_of
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.reports.why.causes import CAUSES, FIRST_REPLY, lacking, ranked, what_it_is
-from toolablate.reports.why.changed_runs import Row
+from toolablate.reports.why.changed_runs import BEFORE, Row
 from toolablate.reports.why.happened import answers_of
 from toolablate.reports.why.page import AGAINST
 from toolablate.reports.why.rests_on import rests_on
@@ -89,11 +89,9 @@ def rests_otherwise(told: Explanation, rungs: tuple[Rung, ...], lead: str, text:
         marks = [_mark(cause, one, each.row, told) for cause, one in zip(causes, wanted, strict=True)]
         if said != (" / ".join(mark or "0" for mark in marks) if any(marks) else ""):
             yield f"runs {each.row.name} add {wanted}, and the table has {said!r}: {shown}"
-        if (
-            any(mark.startswith("−") for mark in marks)
-            and each.row.told not in against
-            and not re.search(r"; and \d+ more", against)
-        ):
+        # Of early answers before any call it is said where those are told; their counts are checked there.
+        told_there = each.row.told in against or (each.row.changed == BEFORE and "efore any call" in against)
+        if any(mark.startswith("−") for mark in marks) and not told_there and not re.search(r"; and \d+ more", against):
             yield f"silent on runs {each.row.name}, {wanted}: {against}"
     for row, other, share, own, kept in re.findall(
         r"on the runs (.*?): without these “([^”]*)” would have (\.\d+), and “([^”]*)” ((?:under )?\.\d+)\.", sure
