@@ -71,10 +71,10 @@ def _misfits(cause: Mechanism, told: Explanation, shares: Shares, rests: Sequenc
     rows = [row for row in _rows_against(cause, attribution, evidence) if not (told_early and row.changed == BEFORE)]
     if rows:
         yield f"{capital('; '.join(row.told for row in rows))}."
-    found, marked = speaking_against(told, cause, shares, rests) if attribution.method == "replay" else ([], False)
+    found, marked = speaking_against(told, cause, rests) if attribution.method == "replay" else ([], False)
     if found := [row for row in found if not (told_early and row.changed == BEFORE)]:
         more = f"; and {len(found) - MOST_ROWS} more" if len(found) > MOST_ROWS else ""
-        how = f" ({MINUS})" if marked else ", by their counts alone"
+        how = ("" if as_likely(shares) else f" ({MINUS})") if marked else ", by their counts alone"
         yield f"Runs of the table{how}: {'; '.join(row.told for row in found[:MOST_ROWS])}{more}."
     yield from (f"Though not counted ({ASKED_OTHERWISE}), {row.told}." for row in _ignoring(cause, evidence))
     runs = evidence.all_runs

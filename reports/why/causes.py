@@ -12,14 +12,12 @@ from toolablate.analysis.attribution.levels import (
 )
 from toolablate.analysis.attribution.replay_rules import (
     LIKELY,
-    calls_are_lock_in,
     deciding,
     due_to,
     levels_without,
 )
 from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
-from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.cause_wording import chance
 from toolablate.reports.why.changed_runs import (
     AS_WAS,
@@ -194,9 +192,7 @@ def defined(cause: Mechanism, told: Explanation) -> str:
 
 
 def what_it_is(cause: Mechanism, told: Explanation) -> str:
-    """Of a lock-in whether it was what its code gave, or that it computed at all."""
-    if cause == "lock_in" and computes_at_all(told):
-        return COMPUTING_AT_ALL
+    """Of sampling noise whether it is chance in its first reply, which its replays keep."""
     noise = dict(ranked(told.explained.attribution)).get(cause, 0.0) if told.explained.attribution else 0.0
     if cause == "sampling_noise" and first_reply_part(told) > noise / 2:
         return FIRST_REPLY
@@ -204,13 +200,6 @@ def what_it_is(cause: Mechanism, told: Explanation) -> str:
 
 
 FIRST_REPLY = "its first reply comes out well or badly by chance, this time badly"
-COMPUTING_AT_ALL = "that it turned to its own computation, more than what this gave, cost it the right answer"
-
-
-def computes_at_all(told: Explanation) -> bool:
-    """Whether most of the probability of a lock-in is that of calling its code, whatever this gave."""
-    evidence = told.explained.evidence
-    return calls_are_lock_in(evidence) and due_to("calling", "lock_in", evidence, told.rates) > RIGHT
 
 
 # The runs that decide whether a cause is one.

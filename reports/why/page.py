@@ -47,7 +47,7 @@ from toolablate.reports.why.known import known
 from toolablate.reports.why.named_causes import named_shares
 from toolablate.reports.why.other_causes import others
 from toolablate.reports.why.quoted import BARE_ANSWER, cut
-from toolablate.reports.why.rests_on import WithoutRuns, column_of, rests_on, rests_on_them, weighed_of, what_it_marks
+from toolablate.reports.why.rests_on import WithoutRuns, column_of, rests_on, rests_on_them, what_it_marks
 from toolablate.reports.why.rungs import Rung, at_other_steps, beside_its_line, rungs
 from toolablate.reports.why.would_tell import would_tell
 from toolablate.traces.records import Mechanism, ModelCall
@@ -99,7 +99,7 @@ RULE = (
 )
 RIGHT_RUNS, TAKEN_AWAY = "Right", "Taken away, more and more"
 THE_CAUSE = "the cause, if answers turn right there"
-FOR_IT, FOR_EACH = "For it", "For each"
+FOR_IT = "For it"
 
 
 def _known(told: Explanation, shares: Shares | None, rests: Sequence[WithoutRuns]) -> WhyPart:
@@ -111,11 +111,12 @@ def _known(told: Explanation, shares: Shares | None, rests: Sequence[WithoutRuns
     lead, heads = LEAD.format(OTHER_TRIALS if told.explained.evidence.all_runs is None else RUN_AGAIN), [RIGHT_RUNS]
     heads.append(f"{TAKEN_AWAY}: {THE_CAUSE}")
     if marks:
-        heads.append(FOR_IT if len(weighed_of(shares)) == 1 else FOR_EACH)
+        heads.append(FOR_IT)
     if attribution.method != "replay":
         return WhyPart(KNOWN, (lead,), tuple(heads), table, tuple(known(told)))
-    counts = dict.fromkeys(beside_its_line(cause, table, told) for cause, _ in weighed_of(shares))
-    said = f"{lead}{RULE}{f' {what_it_marks(shares, marks)}' if marks else ''}"
+    causes = (shares.cause, *(cause for cause, _ in as_likely(shares)))
+    counts = dict.fromkeys(beside_its_line(cause, table, told) for cause in causes)
+    said = f"{lead}{RULE}{f' {what_it_marks(shares)}' if marks else ''}"
     return WhyPart(KNOWN, (said, *filter(None, counts)), tuple(heads), table, tuple(known(told)))
 
 
@@ -142,7 +143,7 @@ def _how_sure(told: Explanation, rests: Sequence[WithoutRuns]) -> Iterator[str]:
         return
     shares = named_shares(told, attribution)
     if has_starts(shares, told):
-        yield from rests_on_them(shares, rests)
+        yield from rests_on_them(told, shares, rests)
         yield _how(told)
     else:
         yield _of_form(sum(evidence.re_asked), len(evidence.re_asked))
@@ -162,10 +163,8 @@ def _how(told: Explanation, *, of_others: bool = False) -> str:
 
 
 HOW_WEIGHED = (
-    "Each line leaves the chance of a right answer as it was, or changes it. All ways to do so are weighed by how well"
-    " they fit the counts, and by how probable they were before. A cause has the weight of those in which answers turn"
-    " right at its line, sampling noise of those that are right from the first, the model's own error of those that"
-    " stay wrong."
+    "By Bayes' rule, the causes that fit all counts of the table best become likelier than before: each says from which"
+    " line on answers should be right."
 )
 
 

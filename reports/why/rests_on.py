@@ -57,18 +57,19 @@ def rests_on(told: Explanation) -> tuple[WithoutRuns, ...]:
 
 
 def column_of(told: Explanation, shares: Shares, rests: Sequence[WithoutRuns]) -> Mapping[Row, str]:
-    """Beside each kind of run its mark; of an undecided verdict for each of the first two causes."""
-    causes = weighed_of(shares)
-    found = {each.row: [mark(cause, likely, each, told) for cause, likely in causes] for each in rests}
-    return {row: " / ".join(each or "0" for each in marks) for row, marks in found.items() if any(marks)}
+    """Beside each kind of run its mark; nothing of an undecided verdict."""
+    found = {} if as_likely(shares) else {each.row: mark(shares.cause, each, told) for each in rests}
+    return {row: sign for row, sign in found.items() if sign}
 
 
-def mark(cause: Mechanism, likely: int, without: WithoutRuns, told: Explanation) -> str:
-    """Whether runs speak for a cause of so many hundredths; in brackets where their own counts do not, so that it is by
-    what they say of other causes. Empty of little."""
-    added = likely - without.hundredths(cause)
-    sign = ("+" if added > 0 else MINUS) * ((abs(added) >= FELT) + (abs(added) >= MUCH))
-    return sign if not sign or added * _fits(cause, without.row, told) > 0 else f"({sign})"
+def mark(cause: Mechanism, without: WithoutRuns, told: Explanation) -> str:
+    """Whether runs speak for a cause, or against it. Empty of little, and where they do by what they say of other
+    causes, not by their own counts."""
+    attribution = told.explained.attribution
+    assert attribution is not None
+    added = hundredths(attribution.shares.get(cause, 0.0)) - without.hundredths(cause)
+    fits = added * _fits(cause, without.row, told) > 0
+    return ("+" if added > 0 else MINUS) * ((abs(added) >= FELT) + (abs(added) >= MUCH)) if fits else ""
 
 
 def _fits(cause: Mechanism, row: Row, told: Explanation) -> int:
@@ -105,30 +106,22 @@ FELT, MUCH = 5, 20
 """Hundredths from which on runs have a mark, and two."""
 
 
-def speaking_against(
-    told: Explanation, cause: Mechanism, shares: Shares, rests: Sequence[WithoutRuns]
-) -> tuple[list[Row], bool]:
+def speaking_against(told: Explanation, cause: Mechanism, rests: Sequence[WithoutRuns]) -> tuple[list[Row], bool]:
     """Kinds of run whose own counts have a mark against a cause, those that take most first, and whether there are
     such; else those whose counts go against it without one."""
-    likely = dict(weighed_of(shares)).get(cause)
     found = sorted(rests, key=lambda each: -each.hundredths(cause))
-    marked = [each.row for each in found if likely is not None and mark(cause, likely, each, told)[:1] == MINUS]
+    marked = [each.row for each in found if mark(cause, each, told)[:1] == MINUS]
     return marked or [row for row in counted_runs(told.explained.evidence) if _fits(cause, row, told) < 0], bool(marked)
 
 
-def what_it_marks(shares: Shares, marks: Mapping[Row, str]) -> str:
-    """What the last column is, as far as it has such marks."""
-    shown = " ".join(marks.values())
-    named = " and ".join(quoted_name(cause) for cause, _ in weighed_of(shares))
-    none = "; 0 is neither" if "0" in shown else ""
-    brackets = " In brackets: not by their own counts, but by what they say of other causes." if "(" in shown else ""
+def what_it_marks(shares: Shares) -> str:
     return (
-        f"The last column is for {named}: without these runs it would be less likely, by {hundred(FELT)} (+) or"
-        f" {hundred(MUCH)} (++), or likelier ({MINUS}, {2 * MINUS}){none}.{brackets}"
+        f"The last column marks runs by whose counts {quoted_name(shares.cause)} is likelier than without them, by"
+        f" {hundred(FELT)} (+) or {hundred(MUCH)} (++), or less likely ({MINUS}, {2 * MINUS})."
     )
 
 
-def rests_on_them(shares: Shares, rests: Sequence[WithoutRuns]) -> Iterator[str]:
+def rests_on_them(told: Explanation, shares: Shares, rests: Sequence[WithoutRuns]) -> Iterator[str]:
     """Which kinds of run decide, and between which probabilities; nothing where no kinds of run are weighed."""
     if not rests:
         return
@@ -145,14 +138,10 @@ def rests_on_them(shares: Shares, rests: Sequence[WithoutRuns]) -> Iterator[str]
     for each in turning[:MOST]:
         other = f"{quoted_name(each.likeliest)} would have {told_hundredths(each.hundredths(each.likeliest))}"
         own = f"{quoted_name(shares.cause)} {told_hundredths(each.hundredths(shares.cause))}"
-        yield f"It rests on the runs {each.row.name}: without these {other}, and {own}."
+        how = "" if mark(shares.cause, each, told) else ", by what they say of other causes"
+        yield f"It rests on the runs {each.row.name}{how}: without these {other}, and {own}."
     if len(turning) > MOST:
         yield f"So it does on {number_of(len(turning) - MOST, 'more kind')} of run."
-
-
-def weighed_of(shares: Shares) -> list[tuple[Mechanism, int]]:
-    """The causes of the last column, with their probabilities in hundredths."""
-    return [(shares.cause, shares.hundredths), *as_likely(shares)[:1]]
 
 
 MOST = 3

@@ -2,7 +2,7 @@
 likely where answers are right more often from its rung on, if it was likely enough before."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import NamedTuple
@@ -69,7 +69,8 @@ class RunLine(NamedTuple):
 class Rung:
     """What is taken away at it, beside what the rungs before it took (of two kinds of tools the results of each alone,
     then both), how many runs are right then, and the causes that it tests with their probabilities. `rows` are its
-    kinds of run, and `whole` their sum where they count; of one kind alone `mark` is that of its runs."""
+    kinds of run, and `whole` their sum where they count; of one kind alone `mark` is that of its runs. `tested` are
+    causes that its runs are without; `alone` says that it takes away results of one kind of tools of two."""
 
     taken: str
     came: str
@@ -77,11 +78,30 @@ class Rung:
     rows: tuple[RunLine, ...] = ()
     mark: str = ""
     whole: Row | None = None
+    tested: tuple[Mechanism, ...] = ()
+    alone: bool = False
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A rung of runs, to which those are added that take away nothing which is a cause of its own."""
+
+    taken: str
+    cause: str
+    levels: dict[Row, Level]
+    tested: tuple[Mechanism, ...]
+    alone: bool
+
+    def rung(self, evidence: Evidence, marks: Mapping[Row, str]) -> Rung:
+        whole = total(list(self.levels))
+        of_one = marks.get(next(iter(self.levels)), "") if len(self.levels) == 1 else ""
+        rows = _lines(self.levels, evidence, marks)
+        return Rung(self.taken, whole.count, self.cause, rows, of_one, whole, self.tested, self.alone)
 
 
 NOT_COUNTED, OF_THE_TURN = "Not counted", "Counted in “before” alone, by where it turns wrong"
 ALL_RUNS, NO_RUNS, THE_REST = "all runs together", "no run tests it", "causes not listed"
-ROUNDED = "lost by rounding"
+ROUNDED = "rounded off"
 
 TAKEN: Mapping[Part, str] = {
     "again": "nothing",
@@ -98,12 +118,10 @@ TAKEN: Mapping[Part, str] = {
 }
 """What a rung is called, by what was at work."""
 ANY_RESULT = "any result of its calls"
-OF_NO_CAUSE, STILL_CALLS = "no cause by itself", ": calls are still made"
 FORM = "the form of its answer"
 BUT_OF_FORM = " but those asked for its form"
 ALONE = ", alone"
-AS_ABOVE = ", as above"
-OR_NOISE = "as the line above, or sampling noise"
+AS_ABOVE, IN_OTHERS = ", as above", ", in other trials"
 
 
 def rungs(told: Explanation, marks: Mapping[Row, str]) -> Iterator[Rung]:
@@ -124,41 +142,38 @@ def rungs(told: Explanation, marks: Mapping[Row, str]) -> Iterator[Rung]:
             if row.changed == REPEATS
         )
         left = [row for row in left if row.changed != REPEATS]
-    gone: set[Part] = set()
-    for (parts, placebos, empty), levels in groupby(_levels(evidence), key=lambda each: _tested(each, evidence)):
-        # What is gone already is named again only where nothing else is taken away.
-        new = tuple(each for each in parts if each not in gone) or parts
-        found = {row_of(each, evidence): each for each in levels}
-        rows = list(found)
-        both = len(placebos) > 1
-        causes: list[Mechanism] = ["interaction"] if both else [*_causes_at(new, rows, evidence)]
-        if new == ("first_reply",):
-            part = first_reply_part(told)
-            known = "sampling_noise" in chances.said and not part
-            told_here = OR_NOISE if known else chances.of_part("sampling_noise", part)
-        elif "calling" in new and causes == ["lock_in"]:
-            told_here = chances.of_part("lock_in", computing_part(told))
-        else:
-            told_here = chances.told(causes) or _of_none(new, evidence, calls=empty)
-        taken = _taken(new, placebos, empty, evidence, first=not gone, again=_drawn(rows))
-        of_one = marks.get(rows[0], "") if len(rows) == 1 else ""
-        yield Rung(taken, total(rows).count, told_here, _lines(found, evidence, marks), of_one, total(rows))
-        gone |= {*new} - ({"calling"} if empty else set())
+    yield from (each.rung(evidence, marks) for each in _drafts(chances, told))
     yield from _untested(chances, told, f"{ALL_RUNS}{BUT_OF_FORM if of_form else ''}")
     for title, others in ((NOT_COUNTED, left), (OF_THE_TURN, at_other_steps(evidence))):
         if lines := tuple(_line(row, evidence, marks) for row in others):
             yield Rung(title, "", "", lines)
 
 
-def _tells(rung: Rung, cause: Mechanism) -> bool:
-    return any(each.startswith(name_of(cause)) for each in rung.cause.split("; "))
-
-
-def _of_none(parts: Sequence[Part], evidence: Evidence, *, calls: bool) -> str:
-    """Of a rung that tests no cause by itself, why."""
-    if "code" in parts and calls_are_lock_in(evidence):
-        return f"part of {name_of('lock_in')}, told at “{TAKEN['calling']}”"
-    return f"{OF_NO_CAUSE}{STILL_CALLS if calls else ''}"
+def _drafts(chances: "_Chances", told: Explanation) -> list[_Draft]:
+    evidence, gone, found = told.explained.evidence, set[Part](), list[_Draft]()
+    for (parts, placebos, empty), levels in groupby(_levels(evidence), key=lambda each: _tested(each, evidence)):
+        # What is gone already is named again only where nothing else is taken away.
+        new = tuple(each for each in parts if each not in gone) or parts
+        rows = {row_of(each, evidence): each for each in levels}
+        causes: tuple[Mechanism, ...] = ("interaction",) if len(placebos) > 1 else (*_causes_at(new, rows, evidence),)
+        # Code that is blamed whatever it gave is called still.
+        by_calls = "code" in new and not causes and calls_are_lock_in(evidence)
+        named: tuple[Mechanism, ...] = ("lock_in",) if by_calls else causes
+        noise = first_reply_part(told) if new == ("first_reply",) else 0.0
+        adds = bool(noise) or not chances.said.issuperset(named)
+        if found and not adds and (empty or new == ("first_reply",) or (new == ("again",) and not placebos)):
+            found[-1].levels |= rows
+        else:
+            taken = _taken(new, placebos, empty, evidence, first=not gone, again=_drawn(list(rows)))
+            if new == ("first_reply",):
+                said = chances.of_part("sampling_noise", noise)
+            elif "calling" in new and named == ("lock_in",):
+                said = chances.of_part("lock_in", computing_part(told))
+            else:
+                said = chances.told(named)
+            found.append(_Draft(taken, said, rows, causes, len(placebos) == 1))
+        gone |= {*new} - ({"calling"} if empty else set())
+    return found
 
 
 def beside_its_line(cause: Mechanism, table: Sequence[Rung], told: Explanation) -> str:
@@ -168,29 +183,29 @@ def beside_its_line(cause: Mechanism, table: Sequence[Rung], told: Explanation) 
     whole = [rung.whole for rung in counted if rung.whole is not None]
     if not whole or total(whole).graded:
         return ""
-    anew = [rung for rung in counted if rung.cause.startswith(f"{name_of(cause)}, .")]
-    if anew and what_it_is(cause, told) == FIRST_REPLY:
-        there = counted.index(anew[0])
-        line = f"From the line “{anew[0].taken}” on {total(whole[there:]).count} are right"
-        return f"{line}, above it {total(whole[:there]).count}."
     if cause in BY_CHANCE:
+        anew = next((place for place, rung in enumerate(counted) if rung.taken.endswith(IN_OTHERS)), 0)
+        if anew and what_it_is(cause, told) == FIRST_REPLY:
+            line = f"From the line “{counted[anew].taken}” on {total(whole[anew:]).count} are right"
+            return f"{line}, above it {total(whole[:anew]).count}."
         again = f"with nothing taken away {whole[0].count}, " if counted[0].taken.startswith(TAKEN["again"]) else ""
         form = BUT_OF_FORM if table[0].taken == FORM else ""
         return f"Right answers: {again}at all lines{form} {total(whole).count}."
-    at = next((place for place, rung in enumerate(counted) if _tells(rung, cause)), None)
+    at = next((place for place, rung in enumerate(counted) if cause in rung.tested), None)
     if at is None:
         return ""
     # Where another kind of results alone is taken away the cause is there still.
-    gone = [rung for rung in counted[at:] if rung is counted[at] or not rung.taken.endswith(ALONE)]
+    gone = [rung for rung in counted[at:] if rung is counted[at] or not rung.alone]
     without, beside = (
         total([rung.whole for rung in counted if rung.whole is not None and (rung in gone) == side])
         for side in (True, False)
     )
     with_it = f"with it {beside.count}" if beside.runs else "with it this trial is wrong"
-    return f"Without {quoted_name(cause)} (from its line on) {without.count} are right, {with_it}."
+    line = f"from the line “{counted[at].taken}” on"
+    return f"Without {quoted_name(cause)} ({line}) {without.count} are right, {with_it}."
 
 
-def _causes_at(parts: Sequence[Part], rows: Sequence[Row], evidence: Evidence) -> Iterator[Mechanism]:
+def _causes_at(parts: Sequence[Part], rows: Collection[Row], evidence: Evidence) -> Iterator[Mechanism]:
     """Without those that are there still: calls in runs whose calls find nothing."""
     for cause in blamed_at(parts, evidence):
         gone = lacking(cause, evidence)
@@ -238,7 +253,7 @@ def _taken(
 ) -> str:
     """`what its code gave, alone`; of two kinds of tools, each taken away alone before, `both`."""
     if parts == ("first_reply",):
-        return f"{TAKEN['again']}{'' if first else ' more'}, in other trials"
+        return f"{TAKEN['again']}{'' if first else ' more'}{IN_OTHERS}"
     if parts == ("again",):
         why = "its code fails there too" if placebos else again
         return f"{TAKEN['again']}{'' if first else ' more'} ({why})"

@@ -23,7 +23,7 @@ from toolablate.experiments.attribution.explained import explained
 from toolablate.reports.html.beliefs import falling
 from toolablate.reports.terminal.explanation import MOST_LINES, explanation_view, step_lines, steps_table
 from toolablate.reports.why import turn
-from toolablate.reports.why.causes import CAUSES, COMPUTING_AT_ALL, FIRST_REPLY, WORDS, ranked, unchanged
+from toolablate.reports.why.causes import CAUSES, FIRST_REPLY, WORDS, ranked, unchanged
 from toolablate.reports.why.changed_runs import REPEATS, Row, levels_of, uncounted
 from toolablate.reports.why.page import AGAINST, AGAINST_EACH, WhyPart, why
 from toolablate.reports.why.rungs import ALL_RUNS, NOT_COUNTED, OF_THE_TURN, Rung, RunLine
@@ -266,7 +266,6 @@ def _of_definitions(whole: str) -> Iterator[str]:
     """Each cause is said to be what it is once."""
     for name, what in (
         *CAUSES.values(),
-        (CAUSES["lock_in"][0], COMPUTING_AT_ALL),
         (CAUSES["sampling_noise"][0], FIRST_REPLY),
     ):
         if whole.count(f"{name} ({what})") > 1:

@@ -198,7 +198,7 @@ def test_a_trial_is_told_in_parts() -> None:
         ("Counted in “before” alone, by where it turns wrong", "", ""),
     ]
     assert part(told, "How we know") == (
-        "Without “retrieval distraction” (from its line on) 17 of 20 are right, with it 2 of 16."
+        "Without “retrieval distraction” (from the line “what its search and pages gave” on) 17 of 20 are right, with it 2 of 16."
         " Asked at once after its steps, this trial turns wrong at event 1: 15 of 16 right before it, 0 of 8 after it."
         " Without tools it answers A (3 of 4); C (1 of 4), and never B."
         " event 0, calls web_search: │ which gas do plants take"

@@ -256,7 +256,7 @@ FAULTS: Mapping[str, tuple[str, Any]] = {
     ),
     "other counts without a cause": (
         "why.page.beside_its_line",
-        lambda cause, *_: f"Without “{CAUSES[cause][0]}” (from its line on) 1 of 99 are right, with it 1 of 99.",
+        lambda cause, *_: f"Without “{CAUSES[cause][0]}” (from the line “x” on) 1 of 99 are right, with it 1 of 99.",
     ),
     "another count at all lines": (
         "why.page.beside_its_line",

@@ -69,7 +69,7 @@ def rests_otherwise(told: Explanation, rungs: tuple[Rung, ...], lead: str, text:
     assert attribution is not None
     sure, against = text.get("How sure", ""), text.get(AGAINST, "")
     shown = {row.name: row.mark or rung.mark for rung in rungs for row in rung.rows}
-    named = re.search(r"The last column is for “([^”]*)”(?: and “([^”]*)”)?: without", lead)
+    named = re.search(r"The last column marks runs by whose counts “([^”]*)” is likelier", lead)
     found = rests_on(told)
     if named is None:
         yield from [f"a column without a cause: {shown}"] if any(shown.values()) else []
@@ -80,37 +80,49 @@ def rests_otherwise(told: Explanation, rungs: tuple[Rung, ...], lead: str, text:
         # Answers for the form have a rule of their own.
         yield from [f"a column of what is not weighed: {shown}"] if any(shown.values()) else []
         return
-    causes = [by_name[each] for each in named.groups() if each] if named else [first]
-    if causes[0] != first and now[causes[0]] < now[first]:
-        yield f"a column of {causes}, and likeliest is {first}: {lead}"
-    for each in found:
-        wanted = [_shown(now[cause]) - _shown(each.shares.get(cause, 0.0)) for cause in causes]
-        said = next((mark for name, mark in shown.items() if name.startswith(each.row.name) and mark), "")
-        marks = [_mark(cause, one, each.row, told) for cause, one in zip(causes, wanted, strict=True)]
-        if said != (" / ".join(mark or "0" for mark in marks) if any(marks) else ""):
-            yield f"runs {each.row.name} add {wanted}, and the table has {said!r}: {shown}"
-        # Of early answers before any call it is said where those are told; their counts are checked there.
-        told_there = each.row.told in against or (each.row.changed == BEFORE and "efore any call" in against)
-        if any(mark.startswith("−") for mark in marks) and not told_there and not re.search(r"; and \d+ more", against):
-            yield f"silent on runs {each.row.name}, {wanted}: {against}"
+    undecided = text["Verdict"].startswith("Undecided")
+    if undecided and any(shown.values()):
+        yield f"marks of an undecided verdict: {shown}"
+    cause = by_name[named[1]] if named else first
+    if now[cause] < now[first]:
+        yield f"a column of {cause}, and likeliest is {first}: {lead}"
+    yield from _marked_otherwise(cause, told, shown, against, undecided=undecided)
     for row, other, share, own, kept in re.findall(
-        r"on the runs (.*?): without these “([^”]*)” would have (\.\d+), and “([^”]*)” ((?:under )?\.\d+)\.", sure
+        r"on the runs (.*?)(?:, by what they say of other causes)?: without these “([^”]*)” would have (\.\d+), and “([^”]*)” ((?:under )?\.\d+)\.",
+        sure,
     ):
         left = next((each.shares for each in found if each.row.name == row), {})
         told_of = {by_name[other]: share, by_name[own]: kept}
         if any(abs(left.get(cause, 0.0) - _hundredths(said) / 100) > 0.011 for cause, said in told_of.items()):
             yield f"{row}: {told_of}, and without these {left}"
-    turned = [each for each in found if _shown(max(each.shares.values())) > _shown(each.shares.get(causes[0], 0.0))]
+    turned = [each for each in found if _shown(max(each.shares.values())) > _shown(each.shares.get(cause, 0.0))]
     more = re.search(r"So it does on (\d+) more", sure)
     many = sure.count("It rests on the runs") + (int(more[1]) if more else 0)
-    decided = found and not text["Verdict"].startswith("Undecided")
-    if decided and (many != len(turned) or ("no other cause is likelier" in sure) == bool(turned)):
+    if found and not undecided and (many != len(turned) or ("no other cause is likelier" in sure) == bool(turned)):
         yield f"rests on {many}, and {len(turned)} turn it: {[each.shares for each in found]}: {sure}"
 
 
+def _marked_otherwise(
+    cause: Mechanism, told: Explanation, shown: Mapping[str, str], against: str, *, undecided: bool
+) -> Iterator[str]:
+    """Of runs beside which another mark stands than the probabilities without them give."""
+    assert told.explained.attribution is not None
+    now = dict(ranked(told.explained.attribution))
+    for each in rests_on(told):
+        wanted = _shown(now[cause]) - _shown(each.shares.get(cause, 0.0))
+        said = next((mark for name, mark in shown.items() if name.startswith(each.row.name) and mark), "")
+        mark = _mark(cause, wanted, each.row, told)
+        if said != mark and not undecided:
+            yield f"runs {each.row.name} add {wanted}, and the table has {said!r}: {shown}"
+        # Of early answers before any call it is said where those are told; their counts are checked there.
+        told_there = each.row.told in against or (each.row.changed == BEFORE and "efore any call" in against)
+        if mark.startswith("−") and not told_there and not re.search(r"; and \d+ more", against):
+            yield f"silent on runs {each.row.name}, {wanted}: {against}"
+
+
 def _mark(cause: Mechanism, added: int, row: Row, told: Explanation) -> str:
-    """In brackets but where right runs speak for a cause that is gone in them or is chance, and wrong ones for one that
-    is there."""
+    """None but where right runs speak for a cause that is gone in them or is chance, and wrong ones for one that is
+    there."""
     evidence = told.explained.evidence
     kinds: Mapping[str, Mechanism] = {"search": "retrieval_distraction", "code": "lock_in", "other": "other_results"}
     causes = [kinds[each] for each in evidence.inputs.tools] if cause == "interaction" else [cause]
@@ -124,7 +136,7 @@ def _mark(cause: Mechanism, added: int, row: Row, told: Explanation) -> str:
     if first or not tells or row.name == "asked at once after other events":
         for_it = against_it = False
     sign = ("+" if added > 0 else "−") * ((abs(added) >= 5) + (abs(added) >= 20))
-    return sign if not sign or (for_it if added > 0 else against_it) else f"({sign})"
+    return sign if (for_it if added > 0 else against_it) else ""
 
 
 def counted_otherwise(rungs: tuple[Rung, ...], lead: str) -> Iterator[str]:
@@ -135,10 +147,9 @@ def counted_otherwise(rungs: tuple[Rung, ...], lead: str) -> Iterator[str]:
         sums = [sum(each) for each in zip(*(map(int, rung.came.split(" of ")) for rung in counted), strict=True)]
         if whole[1] != " of ".join(map(str, sums)):
             yield f"at all lines {whole[1]}, and the table has {sums}: {lead}"
-    said = r"Without “([^”]*)” \(from its line on\) (\d+ of \d+) are right, with it (\d+ of \d+)"
-    for name, below, above in re.findall(said, lead):
-        places = (place for place, rung in enumerate(counted) if re.match(rf"(.*; )?{re.escape(name)}\b", rung.cause))
-        at = next(places, None)
+    said = r"Without “([^”]*)” \(from the line “([^”]*)” on\) (\d+ of \d+) are right, with it (\d+ of \d+)"
+    for name, line, below, above in re.findall(said, lead):
+        at = next((place for place, rung in enumerate(counted) if rung.taken == line and name in rung.cause), None)
         if at is None:
             yield f"counts of a cause without a line, {name}: {lead}"
             continue
