@@ -11,6 +11,7 @@ import pytest
 from tests.experiments.nursery import nursery
 from tests.experiments.plan_files import endpoint_plan, right, wait_for
 from tests.servers.chat_server import ChatServer, Hang, Slow, reply
+from tests.servers.ports import free_port
 from tests.traces.samples import filled, plan
 from tests.viewer.keeping.reading import read_findings
 from tests.viewer.keeping.viewer import keepers, lives, unexpected, view, viewing
@@ -188,9 +189,7 @@ def test_names_what_is_to_be_installed(store: Path, tmp_path: Path) -> None:
 
 @pytest.mark.deep
 def test_a_port_can_be_chosen(store: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     with viewing(store, "--port", str(port)) as viewer:
         assert viewer.base == f"http://127.0.0.1:{port}"
 

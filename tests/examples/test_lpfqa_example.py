@@ -2,12 +2,12 @@
 
 import json
 import shutil
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests.servers.ports import free_port
 
 from toolablate.sandbox import open_sandbox
 from toolablate.traces.records import ToolCall
@@ -24,12 +24,6 @@ def run(*command: str | Path, folder: Path) -> str:
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     return done.stdout
-
-
-def free_port() -> int:
-    with socket.socket() as opened:
-        opened.bind(("127.0.0.1", 0))
-        return int(opened.getsockname()[1])
 
 
 @pytest.fixture

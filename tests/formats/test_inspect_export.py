@@ -2,7 +2,6 @@
 
 import base64
 import json
-import socket
 import subprocess
 import sys
 import time
@@ -16,6 +15,7 @@ from inspect_ai.model import ChatMessageTool, ChatMessageUser, ContentImage, Con
 from tests.browser.hostile import png
 from tests.formats.stores import BARE, FAILED, HOSTILE, LONG, TOOLS
 from tests.formats.test_jsonl import REASONS
+from tests.servers.ports import free_port
 
 from toolablate.formats.exporting import ExportChoice, Exported, chosen, read_exported
 from toolablate.formats.importing import import_logs
@@ -234,9 +234,7 @@ def test_a_simulated_model_is_never_taken_for_a_real_one(store: Path, tmp_path: 
 @pytest.mark.deep
 def test_inspect_view_serves_them(logs: dict[str, Path], tmp_path: Path) -> None:
     folder = logs["none"].parent
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "inspect_ai", "view", "start", "--log-dir", folder, "--port", str(port)]
     with (tmp_path / "said").open("wb") as said:
         server = subprocess.Popen([*map(str, command)], stdout=said, stderr=subprocess.STDOUT)

@@ -20,6 +20,7 @@ import pytest
 from tests.experiments.cluster.test_runs import with_a_file
 from tests.experiments.plan_files import endpoint_plan, outcomes, right, wait_for
 from tests.servers.chat_server import ChatServer, reply
+from tests.servers.ports import free_port
 from tests.tools.archive.samples import filled
 
 from toolablate.tools.archive import seal
@@ -32,12 +33,6 @@ RIGHT, OTHER = "a" * 64, "b" * 64
 START = [str(Path(sys.executable).parent / "ray"), "start", "--num-cpus=1", "--object-store-memory=80000000"]
 QUIET = ["--disable-usage-stats", "--include-dashboard=false", "--include-log-monitor=false"]
 PASSED = {name: os.environ[name] for name in ("HOME", "PYTHONPATH") if name in os.environ}
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
-        return port
 
 
 def in_folder(folder: Path) -> dict[str, str]:
