@@ -68,8 +68,8 @@ LIKELY = 0.5
 
 NO_RUNS = LevelTally(0, 0)
 
-_Blamed = Part | Literal["both"]
-"""`both`: two kinds of tools together."""
+_Blamed = Part | Literal["both", "anyway"]
+"""`both`: two kinds of tools together. `anyway`: wrong by chance also without what makes the trial mostly wrong."""
 
 OF_PARTS: Mapping[_Blamed, Mechanism] = {
     "budget": "budget",
@@ -84,6 +84,7 @@ OF_PARTS: Mapping[_Blamed, Mechanism] = {
     "availability": "availability",
     "prompt": "prompt",
     "both": "interaction",
+    "anyway": "sampling_noise",
 }
 ORDER: tuple[Mechanism, ...] = (
     *("format", "budget", "tool_fault", "retrieval_distraction", "lock_in", "other_results", "interaction", "volume"),
@@ -107,7 +108,7 @@ def blame(evidence: Evidence, rates: ChangeRates | None = None) -> dict[Mechanis
     return _blame(evidence, rates or ChangeRates(), _lost_by_form(evidence))
 
 
-def due_to(part: Part, mechanism: Mechanism, evidence: Evidence, rates: ChangeRates) -> float:
+def due_to(part: _Blamed, mechanism: Mechanism, evidence: Evidence, rates: ChangeRates) -> float:
     """How much of the probability of a mechanism, from 0 to 1, is that of a part of the chain that is named so."""
     named = _named(evidence)
     whole = _blame(evidence, rates, 0.0).get(mechanism, 0.0)
@@ -324,20 +325,21 @@ def _where(part: Part, evidence: Evidence) -> Where:
 
 def _shared(
     levels: Sequence[Level], chances: Floats, evidence: Evidence, rate: Callable[[Step], float]
-) -> tuple[dict[Part, float], dict[Mechanism, float]]:
+) -> tuple[dict[_Blamed, float], dict[Mechanism, float]]:
     """What each part restores, in the order of the levels; and what no part does. Parts that no runs tell apart share
     it by how often each changes anything."""
     highest = np.maximum.accumulate(chances, axis=1)
     wrong = 1 - chances[:, 0]
-    found: dict[Part, float] = defaultdict(float)
+    found: dict[_Blamed, float] = defaultdict(float)
     for place, level in enumerate(levels[1:], start=1):
         restored = float(np.mean((highest[:, place] - highest[:, place - 1]) / wrong))
         rates = {part: rate((part, _where(part, evidence))) for part in (level.part, *sorted(level.also))}
         for part, likely in rates.items():
             found[part] += restored * likely / math.fsum(rates.values())
     left: Floats = (1 - highest[:, -1]) / wrong
-    known = highest[:, -1] >= RIGHT
-    return found, {"sampling_noise": float(np.mean(left * known)), "own_error": float(np.mean(left * ~known))}
+    known, at_once = highest[:, -1] >= RIGHT, chances[:, 0] >= RIGHT
+    found["anyway"] = float(np.mean(left * (known & ~at_once)))
+    return found, {"sampling_noise": float(np.mean(left * at_once)), "own_error": float(np.mean(left * ~known))}
 
 
 _TOGETHER = 0.1
@@ -348,7 +350,9 @@ _ALONE_LOW, _ALONE_HIGH = (0.5, 3.0), (3.0, 0.5)
 part."""
 
 
-def _over_orders(evidence: Evidence, of_orders: Sequence[Mapping[Part, float]], as_if: _AsIf) -> dict[_Blamed, float]:
+def _over_orders(
+    evidence: Evidence, of_orders: Sequence[Mapping[_Blamed, float]], as_if: _AsIf
+) -> dict[_Blamed, float]:
     """Summed over orders. What two kinds of tools restore is shared between each alone and both."""
     found: dict[_Blamed, float] = defaultdict(float)
     for shared in of_orders:

@@ -40,7 +40,7 @@ from toolablate.reports.why.rests_on import MINUS, WithoutRuns, speaking_against
 from toolablate.reports.why.turn import right_until
 from toolablate.traces.records import Attribution, Mechanism
 
-MOST_ROWS = 3
+NOTHING = "Nothing that counts."
 
 
 def against(told: Explanation, rests: Sequence[WithoutRuns]) -> Iterator[Said]:
@@ -53,13 +53,13 @@ def against(told: Explanation, rests: Sequence[WithoutRuns]) -> Iterator[Said]:
     for cause in several:
         # Of several that are as likely each line says of which it speaks.
         whose = f"Against {quoted_name(cause)}: " if len(several) > 1 else ""
-        lines = [*_misfits(cause, told, shares, rests)] or (["Nothing found."] if whose else [])
+        lines = [*_misfits(cause, told, shares, rests)] or ([NOTHING] if whose else [])
         found += (f"{whose}{line[:1].lower()}{line[1:]}" if whose else line for line in lines)
     right = right_there(told) if shares.cause in ("own_error", *OF_RESULTS) else ""
     found += [f"{right}."] if right else []
     found += [line for cause in several for line in unsourced(cause, told)]
     found += _signs_of_others(told, attribution, several)
-    yield from found or ["Nothing found."]
+    yield from found or [NOTHING]
 
 
 def _misfits(cause: Mechanism, told: Explanation, shares: Shares, rests: Sequence[WithoutRuns]) -> Iterator[str]:
@@ -73,9 +73,8 @@ def _misfits(cause: Mechanism, told: Explanation, shares: Shares, rests: Sequenc
         yield f"{capital('; '.join(row.told for row in rows))}."
     found, marked = speaking_against(told, cause, rests) if attribution.method == "replay" else ([], False)
     if found := [row for row in found if not (told_early and row.changed == BEFORE)]:
-        more = f"; and {len(found) - MOST_ROWS} more" if len(found) > MOST_ROWS else ""
         how = ("" if as_likely(shares) else f" ({MINUS})") if marked else ", by their counts alone"
-        yield f"Runs of the table{how}: {'; '.join(row.told for row in found[:MOST_ROWS])}{more}."
+        yield f"Runs of the table{how}: {'; '.join(row.told for row in found)}."
     yield from (f"Though not counted ({ASKED_OTHERWISE}), {row.told}." for row in _ignoring(cause, evidence))
     runs = evidence.all_runs
     if cause == "format" and runs is not None and runs.last_reply and 2 * runs.unread <= len(runs.last_reply):

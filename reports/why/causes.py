@@ -286,6 +286,17 @@ LEAST_PART = 0.1
 """Of probability, from which on it is told."""
 
 
+def wrong_anyway_part(told: Explanation) -> float:
+    """Of the probability of sampling noise that of an answer that is wrong whatever is taken away, though most are
+    right then; 0 of little."""
+    attribution, evidence = told.explained.attribution, told.explained.evidence
+    if attribution is None or attribution.method != "replay":
+        return 0.0
+    whole = dict(ranked(attribution)).get("sampling_noise", 0.0)
+    part = whole * due_to("anyway", "sampling_noise", evidence, told.rates)
+    return part if part >= LEAST_PART else 0.0
+
+
 def computing_part(told: Explanation) -> float:
     """Of the probability of a lock-in that of calling its code at all, whatever this gave; 0 of little."""
     attribution, evidence = told.explained.attribution, told.explained.evidence

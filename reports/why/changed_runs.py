@@ -100,7 +100,7 @@ class Row:
 
     @property
     def asked_where(self) -> str:
-        here = f"{self.runs - self.elsewhere:g} in this trial, " if self.runs > self.elsewhere else "all "
+        here = f"{self.runs - self.elsewhere:g} asked in this trial, " if self.runs > self.elsewhere else "all asked "
         return f"{here}{self.elsewhere} in other repeats"
 
 

@@ -8,6 +8,8 @@ from string import ascii_uppercase
 
 from toolablate.analysis.answer_relation import SAID, relation_of
 from toolablate.analysis.attribution.evidence import LONG_RESULTS, Evidence, Explanation, shown_chars
+from toolablate.analysis.attribution.signals.adoption import states
+from toolablate.analysis.attribution.signals.answers import AnswerForm
 from toolablate.analysis.attribution.signals.signal_types import Form, Trouble
 from toolablate.analysis.attribution.trace_rules import ran_out, sign_of, unrecovered
 from toolablate.analysis.pairing import RIGHT
@@ -112,7 +114,7 @@ def _of_results(cause: Mechanism, told: Explanation) -> Happened:
         # Results after which early answers are right had not made it wrong yet.
         later = [event for event in adopted.results if event >= since and form_of.get(event) in forms]
         at = _unless_wrong_before(later[0] if later else adopted.event, adopted.results, evidence)
-        gave = f"{_tool(at, told)} gave its wrong answer{_answer(told)} (event {at})"
+        gave = f"{_tool(at, told)} gave its wrong answer{_answer(told)} (event {at}){_stated(at, told)}"
         before = adopted.results[0] if adopted.results else at
         first = f", as {_tool(before, told)} had before (event {before})" if before < at else ""
         return Happened(f"{gave}{first}{how if at >= since else ''}", at)
@@ -138,6 +140,16 @@ def _of_results(cause: Mechanism, told: Explanation) -> Happened:
     if not any(call.gave for call in signals.calls if call.event == last[0]):
         return Happened(f"{_answered(told)}, and {tool} had given it nothing (event {last[0]})", last[0])
     return Happened(f"{_answered(told)}, after the result of {tool} at event {last[0]}{how}", last[0])
+
+
+def _stated(at: int, told: Explanation) -> str:
+    """Of a result of code that has the answer written in it, whether or not it computes."""
+    adopted = told.explained.evidence.signals.adoption
+    event = told.conversation[at] if at < len(told.conversation) else None
+    if adopted is None or adopted.form != "code" or not isinstance(event, ToolCall):
+        return ""
+    written = states(event.call.arguments, AnswerForm.of(told.question), adopted.answer)
+    return ", which its code has written in it" if written else ""
 
 
 def _unless_wrong_before(at: int, results: Sequence[int], evidence: Evidence) -> int:

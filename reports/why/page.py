@@ -32,9 +32,11 @@ from toolablate.reports.why.causes import (
     how_sure,
     hundred,
     name_of,
+    quoted_name,
     ranked,
     tells_form,
     what_it_is,
+    wrong_anyway_part,
 )
 from toolablate.reports.why.changed_runs import capital, replays_of
 from toolablate.reports.why.happened import (
@@ -117,7 +119,19 @@ def _known(told: Explanation, shares: Shares | None, rests: Sequence[WithoutRuns
     causes = (shares.cause, *(cause for cause, _ in as_likely(shares)))
     counts = dict.fromkeys(beside_its_line(cause, table, told) for cause in causes)
     said = f"{lead}{RULE}{f' {what_it_marks(shares)}' if marks else ''}"
-    return WhyPart(KNOWN, (said, *filter(None, counts)), tuple(heads), table, tuple(known(told)))
+    lines = (said, *filter(None, counts), *_wrong_anyway(told, shares))
+    return WhyPart(KNOWN, lines, tuple(heads), table, tuple(known(told)))
+
+
+def _wrong_anyway(told: Explanation, shares: Shares) -> Iterator[str]:
+    """Why sampling noise stays likely where nothing taken away leaves answers wrong."""
+    if part := wrong_anyway_part(told):
+        whole = hundred({shares.cause: shares.hundredths, **dict(shares.others)}["sampling_noise"])
+        how_much = f"all the {whole}" if chance(part) == whole else f"{chance(part)} of the {whole}"
+        yield (
+            "Whatever is taken away, answers are wrong at times by chance, and so may this one have been: that is"
+            f" {how_much} of {quoted_name('sampling_noise')}."
+        )
 
 
 def _with_names(parts: Sequence[WhyPart], told: Explanation) -> Iterator[WhyPart]:
@@ -185,8 +199,9 @@ def _of_form(right: float, asked: int) -> str:
     """The mean of a beta distribution whose parameters are `RE_ASKED_PRIOR` before anything is asked."""
     likely = (right + RE_ASKED_PRIOR) / (asked + 2 * RE_ASKED_PRIOR)
     return (
-        f"Before it is asked for its answer alone, “{name_of('format')}” has {chance(0.5)}; {right:g} right answers of"
-        f" {asked} make it {chance(likely)}. The other causes share the rest."
+        f"{quoted_name('format')} is how likely its reply has the right answer in it: {chance(0.5)} before it is asked"
+        " once more for this answer alone. Asked so, a model nearly always says what the reply said, so that few"
+        f" answers tell much: {right:g} right ones of {asked} make it {chance(likely)}. Other causes share the rest."
     )
 
 
@@ -271,8 +286,8 @@ def _in_its_own_words(told: Explanation) -> Iterator[Said]:
         return
     lines = [each for each in plain_text(event.reply.message.content).splitlines() if each.strip()]
     said = one_line(" ".join(each for each in lines if not BARE_ANSWER.fullmatch(each.strip())), max_chars=OWN_WORDS)
-    if len(said) >= LEAST_WORDS:
-        of_form = told.explained.attribution is not None and first_of(told.explained.attribution) == "format"
+    of_form = told.explained.attribution is not None and first_of(told.explained.attribution) == "format"
+    if len(said) >= (1 if of_form else LEAST_WORDS):
         yield "Its last reply says:" if of_form else "Its last reply says, which need not be why:"
         yield Apart(f"event {last}: │ {said}")
 

@@ -127,12 +127,10 @@ def rests_on_them(told: Explanation, shares: Shares, rests: Sequence[WithoutRuns
         return
     turning = [] if as_likely(shares) else [each for each in rests if each.turns(shares.cause)]
     if not turning:
-        low, high = (pick(rests, key=lambda each: each.hundredths(shares.cause)) for pick in (min, max))
-        least, most = (
-            f"{told_hundredths(each.hundredths(shares.cause))} without runs {each.row.name}" for each in (low, high)
-        )
-        which = f"{quoted_name(shares.cause)} has" if as_likely(shares) else "no other cause is likelier:"
-        yield f"Whichever kind of run is left out, {which} {least}{f', to {most}' if low is not high else ''}."
+        found = sorted({each.hundredths(shares.cause) for each in rests})
+        between = " to ".join(told_hundredths(each) for each in dict.fromkeys((found[0], found[-1])))
+        still = "has" if as_likely(shares) else "is still the likeliest, with"
+        yield f"Leave out any one kind of run, and {quoted_name(shares.cause)} {still} {between}."
         return
     turning.sort(key=lambda each: each.hundredths(shares.cause) - each.hundredths(each.likeliest))
     for each in turning[:MOST]:

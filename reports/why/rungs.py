@@ -121,7 +121,7 @@ ANY_RESULT = "any result of its calls"
 FORM = "the form of its answer"
 BUT_OF_FORM = " but those asked for its form"
 ALONE = ", alone"
-AS_ABOVE, IN_OTHERS = ", as above", ", in other trials"
+AS_ABOVE, IN_OTHERS = ", as above", " in other trials, whose first reply is another"
 
 
 def rungs(told: Explanation, marks: Mapping[Row, str]) -> Iterator[Rung]:
@@ -159,9 +159,9 @@ def _drafts(chances: "_Chances", told: Explanation) -> list[_Draft]:
         # Code that is blamed whatever it gave is called still.
         by_calls = "code" in new and not causes and calls_are_lock_in(evidence)
         named: tuple[Mechanism, ...] = ("lock_in",) if by_calls else causes
-        noise = first_reply_part(told) if new == ("first_reply",) else 0.0
-        adds = bool(noise) or not chances.said.issuperset(named)
-        if found and not adds and (empty or new == ("first_reply",) or (new == ("again",) and not placebos)):
+        noise = 0.0 if new != ("first_reply",) or "sampling_noise" in chances.parts else first_reply_part(told)
+        of_none = empty or new == ("first_reply",) or (new == ("again",) and not placebos)
+        if found and (not named or (of_none and not noise and chances.said.issuperset(named))):
             found[-1].levels |= rows
         else:
             taken = _taken(new, placebos, empty, evidence, first=not gone, again=_drawn(list(rows)))
@@ -253,7 +253,7 @@ def _taken(
 ) -> str:
     """`what its code gave, alone`; of two kinds of tools, each taken away alone before, `both`."""
     if parts == ("first_reply",):
-        return f"{TAKEN['again']}{'' if first else ' more'}{IN_OTHERS}"
+        return f"{TAKEN['again'] if first else 'the same'}{IN_OTHERS}"
     if parts == ("again",):
         why = "its code fails there too" if placebos else again
         return f"{TAKEN['again']}{'' if first else ' more'} ({why})"

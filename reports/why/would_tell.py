@@ -96,6 +96,8 @@ def _changes_nothing(test: _Test, told: Explanation) -> bool:
 
 
 LEAST_CHANGE = 0.3
+LEAST_MOVED = 0.05
+"""Of the probability of the likeliest cause."""
 
 
 def _either_way(test: _Test, told: Explanation) -> str:
@@ -117,7 +119,10 @@ def _by_counts(test: _Test, told: Explanation) -> str:
     (first, many), (other, hardly) = ((cause, chance(min(0.99, share))) for cause, share in found)
     again = "it would still have" if other == first else f"{quoted_name(other)} would have"
     most = f"With {_MANY} of these {FEW} right, {quoted_name(first)} would have {many}"
-    return f"{most}; with {_HARDLY} right, {again} {hardly}."
+    now = _shares(told)
+    # Runs that come out as the verdict has it already make it hardly likelier.
+    same = abs(found[1][1] - now.get(other, 0.0)) < LEAST_MOVED and other == next(iter(now))
+    return f"{most}; with {_HARDLY} right, {'little would change' if same else f'{again} {hardly}'}."
 
 
 def _after(test: _Test, told: Explanation) -> list[tuple[Mechanism, float]]:

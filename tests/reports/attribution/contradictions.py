@@ -23,6 +23,7 @@ from toolablate.experiments.attribution.explained import explained
 from toolablate.reports.html.beliefs import falling
 from toolablate.reports.terminal.explanation import MOST_LINES, explanation_view, step_lines, steps_table
 from toolablate.reports.why import turn
+from toolablate.reports.why.against import NOTHING
 from toolablate.reports.why.causes import CAUSES, FIRST_REPLY, WORDS, ranked, unchanged
 from toolablate.reports.why.changed_runs import REPEATS, Row, levels_of, uncounted
 from toolablate.reports.why.page import AGAINST, AGAINST_EACH, WhyPart, why
@@ -256,7 +257,7 @@ def _of_rivals(attribution: Attribution, verdict: str, against: str, others: str
         name = CAUSES[cause][0]
         if share >= 0.105 and name not in verdict and f"{name} (" not in others.lower():
             yield f"silent on {cause}, {share}: {verdict} {others}"
-    if "Nothing found" in against and re.search("[Aa]gainst|arly answers|same wrong answer|a sign of", against):
+    if NOTHING in against and re.search("[Aa]gainst|arly answers|same wrong answer|a sign of", against):
         yield f"nothing, and something: {against}"
     if not against.strip():
         yield "silent on what speaks against it"

@@ -206,9 +206,9 @@ def test_a_trial_is_told_in_parts() -> None:
         " Here, “computational lock-in”: its own computation cost it the right answer."
     )
     assert part(told, "How sure").startswith(
-        "Whichever kind of run is left out, no other cause is likelier: .70 without runs "
+        "Leave out any one kind of run, and “retrieval distraction” is still the likeliest, with .70 to .81."
     )
-    assert part(told, "What speaks against it") == "Nothing found."
+    assert part(told, "What speaks against it") == "Nothing that counts."
     assert part(told, "What else it may be") == ""
     assert part(told, "What would tell") == (
         "8 replays with another question's result at event 1 (about 8 requests). Mostly right speaks for “retrieval"
@@ -222,13 +222,13 @@ def test_what_was_asked_before_any_call_is_one_state_and_has_a_row_of_each_owner
     told = explanation(
         explained(evidence(trajectory=believed((0, 0, 0)), flip=None, outset=(1.0,) * 2), mechanism="calling")
     )
-    assert "Before any call 2 of 10 early answers are right (8 in this trial, 2 in other repeats)" in part(
+    assert "Before any call 2 of 10 early answers are right (8 asked in this trial, 2 in other repeats)" in part(
         told, "What speaks against it"
     )
     assert "turn wrong at no clear place; after its first call: 0 of 16 right; before it: 0 of 8 right." in part(
         told, "What speaks against it"
     )
-    assert counts_of(told)["asked at once before any call (8 in this trial, 2 in other repeats)"] == "2 of 10"
+    assert counts_of(told)["asked at once before any call (8 asked in this trial, 2 in other repeats)"] == "2 of 10"
     assert "before any call 0 of 8 B" in steps_of(shown(told))
 
 

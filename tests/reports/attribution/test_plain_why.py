@@ -27,7 +27,7 @@ from toolablate.analysis.attribution.decomposition import Arms, Replay, ToolKind
 from toolablate.analysis.attribution.evidence import Evidence, Explained, Explanation
 from toolablate.analysis.attribution.replay_rules import attribute_by_replay
 from toolablate.analysis.attribution.trace_rules import attribute_by_trace
-from toolablate.reports.why.against import named_shares
+from toolablate.reports.why.against import NOTHING, named_shares
 from toolablate.reports.why.answer_source import stands_in
 from toolablate.reports.why.causes import CAUSES, counted_runs, ranked
 from toolablate.reports.why.changed_runs import levels_of, total
@@ -238,7 +238,7 @@ FAULTS: Mapping[str, tuple[str, Any]] = {
     "an event that the page has not": ("why.page.happened", lambda cause, told: Happened("it went on (event 3)")),
     "nothing found, and something": (
         "why.against.same_without_tools",
-        lambda *_, **__: "Nothing found, or the same wrong answer",
+        lambda *_, **__: f"{NOTHING} But the same wrong answer",
     ),
     "defined twice": ("why.page._less_likely", lambda _: f" Less likely: {2 * _DEFINED}."),
     "a fall where none is known": ("html.beliefs.turn_of", lambda _: Turn(0, 1, Count(1, 1), Count(0, 1), 1.0)),

@@ -1,5 +1,6 @@
 """How much a verdict rests on each kind of run."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -57,9 +58,28 @@ def test_runs_without_which_another_cause_would_be_likelier_are_named() -> None:
     assert contradictions(told) == []
 
 
+@pytest.mark.parametrize(("without", "said"), [((1.0,) * 4, False), ((1.0, 1.0, 1.0, 0.0, 0.0), True)])
+def test_noise_that_stays_where_its_own_runs_are_wrong_is_explained(without: tuple[float, ...], said: bool) -> None:
+    """Of two of five that are wrong without tools one may be this one, whatever its search found."""
+    told = told_of(0, (1.0, 1.0, 0.0) if said else (1.0,) * 9, without_tools=without)
+    attribution = told.explained.attribution
+    assert attribution is not None
+    noise = attribution.shares["sampling_noise"]
+    known = re.search(
+        r"that is (?:all the )?(\.\d+)(?: of the (\.\d+))? of “sampling noise”", part(told, "How we know")
+    )
+    assert (known is not None) == said
+    if known is not None:
+        assert known[2] or known[1] == f".{round(100 * noise):02}"
+        assert 0.1 <= float(known[1]) <= round(noise, 2)
+    assert contradictions(told) == []
+
+
 def test_what_no_single_kind_of_run_decides_says_so() -> None:
     told = told_of(0, (0.0,) * 3, without_tools=(0.0,) * 6)
-    assert "Whichever kind of run is left out, no other cause is likelier: ." in part(told, SURE)
+    assert "Leave out any one kind of run, and “the model's own error” is still the likeliest, with ." in part(
+        told, SURE
+    )
     assert turning(told) == []
     assert contradictions(told) == []
 

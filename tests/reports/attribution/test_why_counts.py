@@ -250,7 +250,7 @@ def test_chance_of_a_first_reply_is_told_apart() -> None:
         told, "Verdict"
     )
     assert re.search(
-        r"From the line “nothing more, in other trials” on \d+ of \d+ are right, above it 0 of 8\.",
+        r"From the line “the same in other trials, whose first reply is another” on \d+ of \d+ are right, above it 0 of 8\.",
         part(told, "How we know"),
     )
     assert contradictions(told) == []

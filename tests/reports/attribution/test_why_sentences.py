@@ -26,6 +26,7 @@ from toolablate.analysis.attribution.belief import BeliefFlip, belief_steps
 from toolablate.analysis.attribution.change_rates import ChangeRates, FittedRate
 from toolablate.analysis.attribution.decomposition import Arms, Replay
 from toolablate.analysis.attribution.evidence import Explained, Explanation
+from toolablate.reports.why.against import NOTHING
 from toolablate.reports.why.answer_source import _first_result
 from toolablate.reports.why.changed_runs import EARLY
 from toolablate.reports.why.happened import happened
@@ -50,6 +51,7 @@ def test_answers_for_the_form_are_a_part_of_those_that_are_counted() -> None:
         Explained(found, attribution(mechanism="format", distraction=None, shares=shares)), conversation=events
     )
     assert "Probability .80, from 2 answers that it was asked for once more." in part(told, "Verdict")
+    assert "event 2: │ It is the gas." in part(told, "Verdict"), "however short it is"
     assert contradictions(told) == []
 
 
@@ -270,6 +272,14 @@ def test_the_result_of_the_code_that_is_named_is_quoted_before_others_with_the_s
     assert [_first_result(told, ["molecular nitrogen"], named) for named in (None, 1, 2, 3)] == [1, 1, 3, 3]
 
 
+@pytest.mark.parametrize(("code", "said"), [("x = 'molecular nitrogen'; x", True), ("f(2)", False)])
+def test_a_result_that_code_has_written_in_it_is_told_as_such(code: str, said: bool) -> None:
+    events = (*ran(code, "molecular nitrogen"), *ended("Answer: B"))
+    verdict = part(told_by(events, mechanism="lock_in", trajectory=None, flip=None), "Verdict")
+    assert "gave its wrong answer, molecular nitrogen (event 1)" in verdict
+    assert (", which its code has written in it" in verdict) == said
+
+
 # What a stranger asks of a page.
 
 
@@ -282,7 +292,7 @@ def test_the_result_of_the_code_that_is_named_is_quoted_before_others_with_the_s
         ),
         (
             6,
-            "With 7 of these 8 right, “sampling noise” would have .98; with 1 right, “retrieval distraction” would have .68.",
+            "With 7 of these 8 right, “sampling noise” would have .98; with 1 right, little would change.",
         ),
     ],
 )
@@ -323,7 +333,7 @@ def test_a_right_answer_that_stood_in_a_result_speaks_against_an_error_of_the_mo
     told = told_by(events, mechanism="own_error", trajectory=None, flip=None, pivotal=None)
     against = part(told, "What speaks against it")
     assert "The result of event 1 has the right answer, carbon dioxide; it did not take it." in against
-    assert "Nothing found" not in against
+    assert NOTHING not in against
     assert contradictions(told) == []
 
 

@@ -1,7 +1,7 @@
 """What the probabilities of the table, and what is said of where an answer stands, would contradict of a printed page."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from tests.reports.attribution.samples import chances_of
 
@@ -12,7 +12,7 @@ from toolablate.reports.why.causes import CAUSES, FIRST_REPLY, lacking, ranked, 
 from toolablate.reports.why.changed_runs import BEFORE, Row
 from toolablate.reports.why.happened import answers_of
 from toolablate.reports.why.page import AGAINST
-from toolablate.reports.why.rests_on import rests_on
+from toolablate.reports.why.rests_on import WithoutRuns, rests_on
 from toolablate.reports.why.rungs import NO_RUNS, ROUNDED, Rung
 from toolablate.traces.records import Attribution, Mechanism, ToolCall
 
@@ -97,9 +97,26 @@ def rests_otherwise(told: Explanation, rungs: tuple[Rung, ...], lead: str, text:
             yield f"{row}: {told_of}, and without these {left}"
     turned = [each for each in found if _shown(max(each.shares.values())) > _shown(each.shares.get(cause, 0.0))]
     more = re.search(r"So it does on (\d+) more", sure)
+    yield from _between_otherwise(cause, found, now, text)
     many = sure.count("It rests on the runs") + (int(more[1]) if more else 0)
-    if found and not undecided and (many != len(turned) or ("no other cause is likelier" in sure) == bool(turned)):
+    if found and not undecided and (many != len(turned) or ("is still the likeliest" in sure) == bool(turned)):
         yield f"rests on {many}, and {len(turned)} turn it: {[each.shares for each in found]}: {sure}"
+
+
+def _between_otherwise(
+    cause: Mechanism, found: Sequence[WithoutRuns], now: Mapping[Mechanism, float], text: Mapping[str, str]
+) -> Iterator[str]:
+    """The least and most that a cause has without a kind of run; and what sampling noise has of its own."""
+    sure = text.get("How sure", "")
+    kept = sorted({_shown(each.shares.get(cause, 0.0)) for each in found})
+    if found and (between := re.search(r"(?:likeliest, with|” has) ((?:under )?\.\d+)(?: to (\.\d+))?\.", sure)):
+        told_of = [_hundredths(each) for each in between.groups() if each]
+        if told_of != [*dict.fromkeys((kept[0], kept[-1]))]:
+            yield f"without a kind of run {told_of}, and {kept}"
+    anyway = re.search(r"that is (?:(\.\d+) of the|all the) (\.\d+) of “sampling noise”", text["How we know"])
+    noise = _shown(now.get("sampling_noise", 0.0))
+    if anyway and (_hundredths(anyway[2]) != noise or _hundredths(anyway[1] or anyway[2]) > noise):
+        yield f"{anyway[0]}, and it is {noise}"
 
 
 def _marked_otherwise(
