@@ -168,7 +168,7 @@ def _how(told: Explanation, *, of_others: bool = False) -> str:
     whose, known = " of these" if of_others else "", "is assumed to change answers in any store"
     if store := told.rates.store:
         trials = number_of(round(max(each.trials for each in store.values())), "replayed wrong trial")
-        known = f"changed answers in {trials} of this store (in any store where these are few)"
+        known = f"changed answers in {trials} of this store (and by a general guess, the more the fewer these are)"
     turn = ", and by where this trial's early answers turn wrong" if _has_early(told) else ""
     return (
         f"“Before”{whose} is the probability before the runs of the table: by how often taking a cause away"
