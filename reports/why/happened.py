@@ -143,13 +143,16 @@ def _of_results(cause: Mechanism, told: Explanation) -> Happened:
 
 
 def _stated(at: int, told: Explanation) -> str:
-    """Of a result of code that has the answer written in it, whether or not it computes."""
+    """Of a result of code that has the answer written in it, and of options no other, whether or not it computes."""
     adopted = told.explained.evidence.signals.adoption
     event = told.conversation[at] if at < len(told.conversation) else None
     if adopted is None or adopted.form != "code" or not isinstance(event, ToolCall):
         return ""
-    written = states(event.call.arguments, AnswerForm.of(told.question), adopted.answer)
-    return ", which its code has written in it" if written else ""
+    code, form = event.call.arguments, AnswerForm.of(told.question)
+    if form.letters and not form.options:
+        return ""
+    others = [each for each in form.letters if each not in adopted.answer and states(code, form, (each,))]
+    return ", which its code has written in it" if states(code, form, adopted.answer) and not others else ""
 
 
 def _unless_wrong_before(at: int, results: Sequence[int], evidence: Evidence) -> int:

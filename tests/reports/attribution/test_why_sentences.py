@@ -272,7 +272,10 @@ def test_the_result_of_the_code_that_is_named_is_quoted_before_others_with_the_s
     assert [_first_result(told, ["molecular nitrogen"], named) for named in (None, 1, 2, 3)] == [1, 1, 3, 3]
 
 
-@pytest.mark.parametrize(("code", "said"), [("x = 'molecular nitrogen'; x", True), ("f(2)", False)])
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [("x = 'molecular nitrogen'; x", True), ("f(2)", False), ("min('carbon dioxide', 'molecular nitrogen')", False)],
+)
 def test_a_result_that_code_has_written_in_it_is_told_as_such(code: str, said: bool) -> None:
     events = (*ran(code, "molecular nitrogen"), *ended("Answer: B"))
     verdict = part(told_by(events, mechanism="lock_in", trajectory=None, flip=None), "Verdict")
