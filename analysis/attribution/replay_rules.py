@@ -69,7 +69,7 @@ LIKELY = 0.5
 NO_RUNS = LevelTally(0, 0)
 
 _Blamed = Part | Literal["both", "anyway"]
-"""`both`: two kinds of tools together. `anyway`: wrong by chance also without what makes the trial mostly wrong."""
+"""`both`: two kinds of tools together. `anyway`: what no part restores though most runs are right without one."""
 
 OF_PARTS: Mapping[_Blamed, Mechanism] = {
     "budget": "budget",
@@ -109,7 +109,8 @@ def blame(evidence: Evidence, rates: ChangeRates | None = None) -> dict[Mechanis
 
 
 def due_to(part: _Blamed, mechanism: Mechanism, evidence: Evidence, rates: ChangeRates) -> float:
-    """How much of the probability of a mechanism, from 0 to 1, is that of a part of the chain that is named so."""
+    """How much of the probability of a mechanism, from 0 to 1, is that of a part that is named so: of the chain, or
+    `anyway`."""
     named = _named(evidence)
     whole = _blame(evidence, rates, 0.0).get(mechanism, 0.0)
     if named[part] != mechanism or not whole:
@@ -326,8 +327,9 @@ def _where(part: Part, evidence: Evidence) -> Where:
 def _shared(
     levels: Sequence[Level], chances: Floats, evidence: Evidence, rate: Callable[[Step], float]
 ) -> tuple[dict[_Blamed, float], dict[Mechanism, float]]:
-    """What each part restores, in the order of the levels; and what no part does. Parts that no runs tell apart share
-    it by how often each changes anything."""
+    """What each part restores, in the order of the levels, and `anyway`; then what no part does, of trials that are
+    mostly right as they are, and of those that are wrong at all levels. Parts that no runs tell apart share what they
+    restore by how often each changes anything."""
     highest = np.maximum.accumulate(chances, axis=1)
     wrong = 1 - chances[:, 0]
     found: dict[_Blamed, float] = defaultdict(float)

@@ -192,14 +192,18 @@ def defined(cause: Mechanism, told: Explanation) -> str:
 
 
 def what_it_is(cause: Mechanism, told: Explanation) -> str:
-    """Of sampling noise whether it is chance in its first reply, which its replays keep."""
-    noise = dict(ranked(told.explained.attribution)).get(cause, 0.0) if told.explained.attribution else 0.0
-    if cause == "sampling_noise" and first_reply_part(told) > noise / 2:
+    """Of sampling noise also what most of it is: chance in its first reply, which its replays keep, or an answer that
+    may be wrong whatever is taken away."""
+    if cause != "sampling_noise" or told.explained.attribution is None:
+        return CAUSES[cause][1]
+    half = dict(ranked(told.explained.attribution)).get(cause, 0.0) / 2
+    if first_reply_part(told) > half:
         return FIRST_REPLY
-    return CAUSES[cause][1]
+    return WRONG_ANYWAY if wrong_anyway_part(told) > half else CAUSES[cause][1]
 
 
 FIRST_REPLY = "its first reply comes out well or badly by chance, this time badly"
+WRONG_ANYWAY = "answers are wrong at times by chance, whatever is taken away, and so is this one"
 
 
 # The runs that decide whether a cause is one.

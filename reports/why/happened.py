@@ -149,7 +149,8 @@ def _stated(at: int, told: Explanation) -> str:
     if adopted is None or adopted.form != "code" or not isinstance(event, ToolCall):
         return ""
     code, form = event.call.arguments, AnswerForm.of(told.question)
-    if form.letters and not form.options:
+    # A number of two digits stands in many programs.
+    if (form.letters and not form.options) or (not form.letters and min(map(len, adopted.answer), default=0) < 3):
         return ""
     others = [each for each in form.letters if each not in adopted.answer and states(code, form, (each,))]
     return ", which its code has written in it" if states(code, form, adopted.answer) and not others else ""

@@ -96,8 +96,8 @@ RUN_AGAIN, OTHER_TRIALS = "The question was run again with", "Other trials of th
 LEAD = "{} more and more taken away."
 RULE = (
     " A cause is likely if answers are right more often from its line on than above it, and it was likely enough"
-    " before: sampling noise if they are right with nothing taken away, the model's own error if they stay wrong at"
-    " every line."
+    " before: sampling noise if they are right with nothing taken away, or wrong at times whatever is; the model's own"
+    " error if they stay wrong at every line."
 )
 RIGHT_RUNS, TAKEN_AWAY = "Right", "Taken away, more and more"
 THE_CAUSE = "the cause, if answers turn right there"
@@ -129,8 +129,8 @@ def _wrong_anyway(told: Explanation, shares: Shares) -> Iterator[str]:
         whole = hundred({shares.cause: shares.hundredths, **dict(shares.others)}["sampling_noise"])
         how_much = f"all the {whole}" if chance(part) == whole else f"{chance(part)} of the {whole}"
         yield (
-            "Whatever is taken away, answers are wrong at times by chance, and so may this one have been: that is"
-            f" {how_much} of {quoted_name('sampling_noise')}."
+            f"That this answer may have been wrong by chance whatever is taken away is {how_much} of"
+            f" {quoted_name('sampling_noise')}."
         )
 
 

@@ -10,6 +10,7 @@ from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.numbers import counted as number_of
 from toolablate.reports.why.causes import (
     FIRST_REPLY,
+    WRONG_ANYWAY,
     Shares,
     as_likely,
     counted_runs,
@@ -68,8 +69,8 @@ def mark(cause: Mechanism, without: WithoutRuns, told: Explanation) -> str:
     attribution = told.explained.attribution
     assert attribution is not None
     added = hundredths(attribution.shares.get(cause, 0.0)) - without.hundredths(cause)
-    fits = added * _fits(cause, without.row, told) > 0
-    return ("+" if added > 0 else MINUS) * ((abs(added) >= FELT) + (abs(added) >= MUCH)) if fits else ""
+    times = (abs(added) >= FELT) + (abs(added) >= MUCH)
+    return ("+" if added > 0 else MINUS) * times if times and added * _fits(cause, without.row, told) > 0 else ""
 
 
 def _fits(cause: Mechanism, row: Row, told: Explanation) -> int:
@@ -80,9 +81,10 @@ def _fits(cause: Mechanism, row: Row, told: Explanation) -> int:
     if cause == "own_error":
         return 1 if row.share < RIGHT else -1
     right = (row.share > RIGHT) - (row.share < RIGHT)
-    if cause == "sampling_noise":
-        of_first = what_it_is(cause, told) == FIRST_REPLY
-        return 0 if of_first and row.keeps_first_reply else right
+    if cause == "sampling_noise" and right:
+        chance_in = what_it_is(cause, told)
+        silent = chance_in == WRONG_ANYWAY or (chance_in == FIRST_REPLY and row.keeps_first_reply)
+        return 0 if silent else right
     gone = _without(cause, evidence)
     return 0 if not gone else right if row in gone else -right
 
@@ -111,7 +113,9 @@ def speaking_against(told: Explanation, cause: Mechanism, rests: Sequence[Withou
     such; else those whose counts go against it without one."""
     found = sorted(rests, key=lambda each: -each.hundredths(cause))
     marked = [each.row for each in found if mark(cause, each, told)[:1] == MINUS]
-    return marked or [row for row in counted_runs(told.explained.evidence) if _fits(cause, row, told) < 0], bool(marked)
+    if marked or what_it_is(cause, told) == WRONG_ANYWAY:
+        return marked, bool(marked)
+    return [row for row in counted_runs(told.explained.evidence) if _fits(cause, row, told) < 0], False
 
 
 def what_it_marks(shares: Shares) -> str:

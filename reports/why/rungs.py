@@ -160,7 +160,7 @@ def _drafts(chances: "_Chances", told: Explanation) -> list[_Draft]:
         by_calls = "code" in new and not causes and calls_are_lock_in(evidence)
         named: tuple[Mechanism, ...] = ("lock_in",) if by_calls else causes
         noise = 0.0 if new != ("first_reply",) or "sampling_noise" in chances.parts else first_reply_part(told)
-        of_none = empty or new == ("first_reply",) or (new == ("again",) and not placebos)
+        of_none = empty or new == ("first_reply",)
         if found and (not named or (of_none and not noise and chances.said.issuperset(named))):
             found[-1].levels |= rows
         else:
@@ -184,7 +184,7 @@ def beside_its_line(cause: Mechanism, table: Sequence[Rung], told: Explanation) 
     if not whole or total(whole).graded:
         return ""
     if cause in BY_CHANCE:
-        anew = next((place for place, rung in enumerate(counted) if rung.taken.endswith(IN_OTHERS)), 0)
+        anew = next((place for place, rung in enumerate(counted) if rung.taken.endswith(IN_OTHERS)), None)
         if anew and what_it_is(cause, told) == FIRST_REPLY:
             line = f"From the line “{counted[anew].taken}” on {total(whole[anew:]).count} are right"
             return f"{line}, above it {total(whole[:anew]).count}."

@@ -24,7 +24,7 @@ from toolablate.reports.html.beliefs import falling
 from toolablate.reports.terminal.explanation import MOST_LINES, explanation_view, step_lines, steps_table
 from toolablate.reports.why import turn
 from toolablate.reports.why.against import NOTHING
-from toolablate.reports.why.causes import CAUSES, FIRST_REPLY, WORDS, ranked, unchanged
+from toolablate.reports.why.causes import CAUSES, FIRST_REPLY, WORDS, WRONG_ANYWAY, ranked, unchanged
 from toolablate.reports.why.changed_runs import REPEATS, Row, levels_of, uncounted
 from toolablate.reports.why.page import AGAINST, AGAINST_EACH, WhyPart, why
 from toolablate.reports.why.rungs import ALL_RUNS, NOT_COUNTED, OF_THE_TURN, Rung, RunLine
@@ -268,6 +268,7 @@ def _of_definitions(whole: str) -> Iterator[str]:
     for name, what in (
         *CAUSES.values(),
         (CAUSES["sampling_noise"][0], FIRST_REPLY),
+        (CAUSES["sampling_noise"][0], WRONG_ANYWAY),
     ):
         if whole.count(f"{name} ({what})") > 1:
             yield f"{name}, defined twice: {whole}"

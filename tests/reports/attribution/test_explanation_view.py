@@ -27,6 +27,7 @@ from toolablate.analysis.attribution.decomposition import Arms, Replay
 from toolablate.analysis.attribution.evidence import Explained, Explanation
 from toolablate.analysis.shapley import ShapleyEstimate
 from toolablate.reports.terminal.explanation import explanation_view
+from toolablate.reports.why.causes import WRONG_ANYWAY
 from toolablate.reports.why.page import in_short
 from toolablate.reports.why.quoted import telling_line
 from toolablate.traces.records import ChoiceTarget, Diagnosis, Event, Mechanism, NumberTarget
@@ -424,7 +425,7 @@ def test_what_needs_no_tool_is_one_where_it_is_likelier_together_than_the_likeli
         "Undecided: sampling noise or the model's own error, which need no tool, together: .58, or computational"
         " lock-in: .42."
     )
-    assert part(told, "Verdict").startswith("Undecided: sampling noise (asked in the same way it comes")
+    assert part(told, "Verdict").startswith(f"Undecided: sampling noise ({WRONG_ANYWAY}) or the model's own error (")
     assert ", which need no tool, together: .58, or computational lock-in (its own computation" in part(told, "Verdict")
     assert contradictions(told) == []
 

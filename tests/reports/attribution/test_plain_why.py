@@ -246,6 +246,10 @@ FAULTS: Mapping[str, tuple[str, Any]] = {
     "runs that it does not rest on": ("why.rests_on.WithoutRuns.turns", lambda *_: True),
     "a verdict that one kind of run turns, and said not to": ("why.rests_on.WithoutRuns.turns", lambda *_: False),
     "other probabilities without runs": ("why.rests_on.told_hundredths", lambda *_: ".99"),
+    "more chance than there is": (
+        "why.page.wrong_anyway_part",
+        lambda told: 0.99 * ("sampling_noise" in named_shares(told, told.explained.attribution).named),
+    ),
     "marks of other runs": (
         "why.page.column_of",
         lambda *of: dict(zip(column_of(*of), reversed([*column_of(*of).values()]), strict=True)),

@@ -12,7 +12,7 @@ from toolablate.analysis.attribution.change_rates import ChangeRates
 from toolablate.analysis.attribution.decomposition import Arms, Replay
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.levels import LAST_REPLY, told_levels
-from toolablate.analysis.attribution.replay_rules import attribute_by_replay, before_runs, blame, blame_without
+from toolablate.analysis.attribution.replay_rules import attribute_by_replay, before_runs, blame, blame_without, due_to
 from toolablate.reports.why.causes import hundredths
 from toolablate.reports.why.page import SURE, why
 from toolablate.reports.why.rests_on import WithoutRuns, rests_on
@@ -66,13 +66,24 @@ def test_noise_that_stays_where_its_own_runs_are_wrong_is_explained(without: tup
     assert attribution is not None
     noise = attribution.shares["sampling_noise"]
     known = re.search(
-        r"that is (?:all the )?(\.\d+)(?: of the (\.\d+))? of “sampling noise”", part(told, "How we know")
+        r"taken away is (?:all the )?(\.\d+)(?: of the (\.\d+))? of “sampling noise”", part(told, "How we know")
     )
     assert (known is not None) == said
     if known is not None:
         assert known[2] or known[1] == f".{round(100 * noise):02}"
         assert 0.1 <= float(known[1]) <= round(noise, 2)
     assert contradictions(told) == []
+
+
+def test_noise_is_chance_as_it_was_or_whatever_is_taken_away() -> None:
+    for last_right, most in ((4, "as it was"), (0, "anyway")):
+        evidence = told_of(last_right, (1.0, 1.0, 0.0), without_tools=(1.0, 1.0, 1.0, 0.0, 0.0)).explained.evidence
+        again, first, anyway = (
+            due_to(part, "sampling_noise", evidence, ChangeRates()) for part in ("again", "first_reply", "anyway")
+        )
+        assert again + first + anyway <= 1
+        assert (anyway > 0.5) == (most == "anyway")
+        assert anyway > 0.5 or anyway < 0.1
 
 
 def test_what_no_single_kind_of_run_decides_says_so() -> None:

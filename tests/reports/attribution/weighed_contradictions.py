@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from tests.reports.attribution.samples import chances_of
 
 from toolablate.analysis.attribution.evidence import Explanation
+from toolablate.analysis.attribution.replay_rules import due_to
 from toolablate.analysis.attribution.signals.answers import numbers_of
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
-from toolablate.reports.why.causes import CAUSES, FIRST_REPLY, lacking, ranked, what_it_is
+from toolablate.reports.why.causes import CAUSES, FIRST_REPLY, WRONG_ANYWAY, lacking, ranked, what_it_is
 from toolablate.reports.why.changed_runs import BEFORE, Row
 from toolablate.reports.why.happened import answers_of
 from toolablate.reports.why.page import AGAINST
@@ -97,14 +98,14 @@ def rests_otherwise(told: Explanation, rungs: tuple[Rung, ...], lead: str, text:
             yield f"{row}: {told_of}, and without these {left}"
     turned = [each for each in found if _shown(max(each.shares.values())) > _shown(each.shares.get(cause, 0.0))]
     more = re.search(r"So it does on (\d+) more", sure)
-    yield from _between_otherwise(cause, found, now, text)
+    yield from _between_otherwise(cause, told, found, text)
     many = sure.count("It rests on the runs") + (int(more[1]) if more else 0)
     if found and not undecided and (many != len(turned) or ("is still the likeliest" in sure) == bool(turned)):
         yield f"rests on {many}, and {len(turned)} turn it: {[each.shares for each in found]}: {sure}"
 
 
 def _between_otherwise(
-    cause: Mechanism, found: Sequence[WithoutRuns], now: Mapping[Mechanism, float], text: Mapping[str, str]
+    cause: Mechanism, told: Explanation, found: Sequence[WithoutRuns], text: Mapping[str, str]
 ) -> Iterator[str]:
     """The least and most that a cause has without a kind of run; and what sampling noise has of its own."""
     sure = text.get("How sure", "")
@@ -113,10 +114,15 @@ def _between_otherwise(
         told_of = [_hundredths(each) for each in between.groups() if each]
         if told_of != [*dict.fromkeys((kept[0], kept[-1]))]:
             yield f"without a kind of run {told_of}, and {kept}"
-    anyway = re.search(r"that is (?:(\.\d+) of the|all the) (\.\d+) of “sampling noise”", text["How we know"])
-    noise = _shown(now.get("sampling_noise", 0.0))
-    if anyway and (_hundredths(anyway[2]) != noise or _hundredths(anyway[1] or anyway[2]) > noise):
-        yield f"{anyway[0]}, and it is {noise}"
+    anyway = re.search(r"taken away is (?:(\.\d+) of the|all the) (\.\d+) of “sampling noise”", text["How we know"])
+    attribution = told.explained.attribution
+    assert attribution is not None
+    noise = dict(ranked(attribution)).get("sampling_noise", 0.0)
+    part = noise * due_to("anyway", "sampling_noise", told.explained.evidence, told.rates)
+    wanted = [round(100 * part), _shown(noise)] if part >= 0.1 and attribution.method == "replay" else []
+    said = [_hundredths(anyway[1] or anyway[2]), _hundredths(anyway[2])] if anyway else []
+    if any(abs(one - other) > 1 for one, other in zip(said, wanted, strict=False)) or len(said) != len(wanted):
+        yield f"{anyway and anyway[0]}, and wanted is {wanted}"
 
 
 def _marked_otherwise(
@@ -133,7 +139,7 @@ def _marked_otherwise(
             yield f"runs {each.row.name} add {wanted}, and the table has {said!r}: {shown}"
         # Of early answers before any call it is said where those are told; their counts are checked there.
         told_there = each.row.told in against or (each.row.changed == BEFORE and "efore any call" in against)
-        if mark.startswith("−") and not told_there and not re.search(r"; and \d+ more", against):
+        if mark.startswith("−") and not told_there:
             yield f"silent on runs {each.row.name}, {wanted}: {against}"
 
 
@@ -148,7 +154,8 @@ def _mark(cause: Mechanism, added: int, row: Row, told: Explanation) -> str:
     for_it, against_it = row.share > 0.5, row.share < 0.5
     if not gone:
         for_it, against_it = against_it, for_it or (cause == "own_error" and row.share == 0.5)
-    first = cause == "sampling_noise" and what_it_is(cause, told) == FIRST_REPLY and row.keeps_first_reply
+    chance = what_it_is(cause, told) if cause == "sampling_noise" else ""
+    first = chance == WRONG_ANYWAY or (chance == FIRST_REPLY and row.keeps_first_reply)
     tells = bool(lack) or cause in BY_CHANCE
     if first or not tells or row.name == "asked at once after other events":
         for_it = against_it = False
