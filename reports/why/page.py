@@ -127,11 +127,9 @@ def _wrong_anyway(told: Explanation, shares: Shares) -> Iterator[str]:
     """Why sampling noise stays likely where nothing taken away leaves answers wrong."""
     if part := wrong_anyway_part(told):
         whole = hundred({shares.cause: shares.hundredths, **dict(shares.others)}["sampling_noise"])
-        how_much = f"all the {whole}" if chance(part) == whole else f"{chance(part)} of the {whole}"
-        yield (
-            f"That this answer may have been wrong by chance whatever is taken away is {how_much} of"
-            f" {quoted_name('sampling_noise')}."
-        )
+        of_it = f"the {whole} of {quoted_name('sampling_noise')}"
+        how_much = f"All {of_it}" if chance(part) == whole else f"Of {of_it}, {chance(part)}"
+        yield f"{how_much} is that this answer may have been wrong by chance whatever is taken away."
 
 
 def _with_names(parts: Sequence[WhyPart], told: Explanation) -> Iterator[WhyPart]:

@@ -114,13 +114,13 @@ def _between_otherwise(
         told_of = [_hundredths(each) for each in between.groups() if each]
         if told_of != [*dict.fromkeys((kept[0], kept[-1]))]:
             yield f"without a kind of run {told_of}, and {kept}"
-    anyway = re.search(r"taken away is (?:(\.\d+) of the|all the) (\.\d+) of “sampling noise”", text["How we know"])
+    anyway = re.search(r"(?:Of|All) the (\.\d+) of “sampling noise”(?:, (\.\d+))? is that", text["How we know"])
     attribution = told.explained.attribution
     assert attribution is not None
     noise = dict(ranked(attribution)).get("sampling_noise", 0.0)
     part = noise * due_to("anyway", "sampling_noise", told.explained.evidence, told.rates)
     wanted = [round(100 * part), _shown(noise)] if part >= 0.1 and attribution.method == "replay" else []
-    said = [_hundredths(anyway[1] or anyway[2]), _hundredths(anyway[2])] if anyway else []
+    said = [_hundredths(anyway[2] or anyway[1]), _hundredths(anyway[1])] if anyway else []
     if any(abs(one - other) > 1 for one, other in zip(said, wanted, strict=False)) or len(said) != len(wanted):
         yield f"{anyway and anyway[0]}, and wanted is {wanted}"
 
